@@ -1,0 +1,176 @@
+"""Every error that docmill raises on purpose, as a tree.
+
+    DocmillError
+    ├── InputError                 whose fault: the file        never retried
+    │   ├── TooLarge               bytes over the limit
+    │   ├── EmptyFile              zero bytes
+    │   ├── NotAPdf                the content is something else
+    │   ├── Encrypted              needs a password
+    │   ├── CorruptPdf             cannot be opened, or has no page
+    │   ├── TooManyPages           pages over the limit
+    │   ├── NoText                 nothing readable, not even by OCR
+    │   └── ParserLimit            time or memory over the limit in the parser's child process
+    ├── RequestError               whose fault: the caller      never retried
+    │   ├── UnknownProfile
+    │   └── NotFound
+    ├── ModelError                 whose fault: the model       retried once by policy
+    │   ├── OutputTruncated        finish_reason=length
+    │   ├── EmptyOutput            an empty text, as after a grammar that does not compile
+    │   ├── InvalidOutput          not JSON, or not of the profile's schema
+    │   └── PromptTooLong          over the lane's context     never retried
+    └── SystemFault                whose fault: the machine     retried with back-off
+        ├── EngineUnavailable      refused, reset, overloaded
+        ├── EngineDead             cannot recover: the worker must exit
+        ├── DeadlineExceeded       not answered in time
+        ├── ParserCrashed          the parser's child process died of a signal
+        └── StaleAttempt           another worker holds the job now: write nothing
+
+`code` is the stable word that is stored and shown; the message names the thing, the limit and the remedy.
+`workers/policy.py` holds the table error → retry or reject.
+"""
+
+from __future__ import annotations
+
+
+class DocmillError(Exception):
+    """Base of all; `code` names the kind in records and answers."""
+
+    code = "error"
+
+
+class InputError(DocmillError):
+    """The file itself cannot be processed; another try gives the same."""
+
+    code = "bad_input"
+
+
+class TooLarge(InputError):
+    """The file has more bytes than the limit."""
+
+    code = "too_large"
+
+
+class EmptyFile(InputError):
+    """The file has no bytes."""
+
+    code = "empty_file"
+
+
+class NotAPdf(InputError):
+    """The content is not a PDF, whatever the name says."""
+
+    code = "not_a_pdf"
+
+
+class Encrypted(InputError):
+    """The PDF needs a password that we do not have."""
+
+    code = "encrypted"
+
+
+class CorruptPdf(InputError):
+    """The PDF cannot be opened, or opens without a page."""
+
+    code = "corrupt_pdf"
+
+
+class TooManyPages(InputError):
+    """The PDF has more pages than the limit."""
+
+    code = "too_many_pages"
+
+
+class NoText(InputError):
+    """Nothing on any page can be read."""
+
+    code = "no_text"
+
+
+class ParserLimit(InputError):
+    """The parser's child process ran over its time or memory limit."""
+
+    code = "parser_limit"
+
+
+class RequestError(DocmillError):
+    """The caller asked for something that does not exist or is not allowed."""
+
+    code = "bad_request"
+
+
+class UnknownProfile(RequestError):
+    """There is no profile of this name."""
+
+    code = "unknown_profile"
+
+
+class NotFound(RequestError):
+    """There is no such document, job or result for this tenant."""
+
+    code = "not_found"
+
+
+class ModelError(DocmillError):
+    """The model's answer cannot be used."""
+
+    code = "model_error"
+
+
+class OutputTruncated(ModelError):
+    """The answer ran into max_tokens."""
+
+    code = "output_truncated"
+
+
+class EmptyOutput(ModelError):
+    """The answer is empty; vLLM does this when a grammar does not compile."""
+
+    code = "empty_output"
+
+
+class InvalidOutput(ModelError):
+    """The answer is not JSON or not of the schema."""
+
+    code = "invalid_output"
+
+
+class PromptTooLong(ModelError):
+    """The prompt is longer than the lane's context."""
+
+    code = "prompt_too_long"
+
+
+class SystemFault(DocmillError):
+    """A part of the system failed; the same work may succeed later."""
+
+    code = "system_fault"
+
+
+class EngineUnavailable(SystemFault):
+    """The engine refused, reset the connection or is overloaded."""
+
+    code = "engine_unavailable"
+
+
+class EngineDead(SystemFault):
+    """The engine cannot recover; the worker process must exit and be started again."""
+
+    code = "engine_dead"
+
+
+class DeadlineExceeded(SystemFault):
+    """The engine did not answer in time."""
+
+    code = "deadline_exceeded"
+
+
+class ParserCrashed(SystemFault):
+    """The parser's child process died of a signal that no limit explains."""
+
+    code = "parser_crashed"
+
+
+class StaleAttempt(SystemFault):
+    """The job was claimed by another attempt; this one may write nothing."""
+
+    code = "stale_attempt"

@@ -1,0 +1,426 @@
+"""The values that the stages hand to each other, in the order in which they flow.
+
+Every value is frozen and pure: identity, keys and clocks belong to storage. A page counts from 1; a box is in PDF
+points from the top left of the page as a reader sees it (after /Rotate); rows and columns count from 0.
+"""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass, field
+from datetime import date, datetime
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any, NamedTuple
+
+# ---------------------------------------------------------------- words shared by all stages
+
+
+class Status(StrEnum):
+    """Where a job is. The database owns this; DESIGN "State" has the picture."""
+
+    RECEIVED = "received"
+    PREPARED = "prepared"
+    QUEUED = "queued"
+    RUNNING = "running"
+    VALIDATING = "validating"
+    DONE = "done"
+    NEEDS_REVIEW = "needs_review"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+    DUPLICATE = "duplicate"
+
+    @property
+    def terminal(self) -> bool:
+        return self in TERMINAL
+
+
+TERMINAL = frozenset({Status.DONE, Status.NEEDS_REVIEW, Status.FAILED, Status.CANCELLED, Status.DUPLICATE})
+
+
+class Heat(StrEnum):
+    """How soon a result is needed."""
+
+    HOT = "hot"
+    WARM = "warm"
+    COLD = "cold"
+
+
+class LengthClass(StrEnum):
+    """Prompt length: short < 512 tokens, medium 512 to 2048, long > 2048."""
+
+    SHORT = "short"
+    MEDIUM = "medium"
+    LONG = "long"
+
+
+class Source(StrEnum):
+    """The door through which a file came."""
+
+    BUCKET = "bucket"
+    API = "api"
+    CLI = "cli"
+
+
+class BBox(NamedTuple):
+    """A box in points, origin at the top left of the page as seen."""
+
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+
+    def union(self, other: BBox) -> BBox:
+        return BBox(min(self.x0, other.x0), min(self.y0, other.y0), max(self.x1, other.x1), max(self.y1, other.y1))
+
+
+_FLOATS_PER_CHARACTER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Printed:
+    """Text as printed, with one box for each character.
+
+    `boxes` packs four little-endian float32 per character of `text` (16 bytes a character: a thousand pages stay
+    below 100 MB). A character that stands on no page (a line break that was put in) has a box of zero size at 0,0.
+    """
+
+    text: str
+    boxes: bytes = b""
+
+    def __post_init__(self) -> None:
+        if self.boxes and len(self.boxes) != 4 * _FLOATS_PER_CHARACTER * len(self.text):
+            raise ValueError(f"{len(self.text)} characters need {16 * len(self.text)} bytes of boxes, got {len(self.boxes)}")
+
+    @classmethod
+    def of(cls, characters: list[tuple[str, BBox | None]]) -> Printed:
+        """Pack (character, box) pairs; None marks a character that stands on no page."""
+        text = "".join(character for character, _ in characters)
+        flat = [edge for _, box in characters for edge in (box or (0.0, 0.0, 0.0, 0.0))]
+        return cls(text, struct.pack(f"<{len(flat)}f", *flat))
+
+    def character_box(self, index: int) -> BBox | None:
+        """The box of one character, or None where it stands on no page."""
+        if not self.boxes:
+            return None
+        box = BBox(*struct.unpack_from("<4f", self.boxes, 16 * index))
+        return None if box == (0.0, 0.0, 0.0, 0.0) else box
+
+    def box(self, start: int = 0, stop: int | None = None) -> BBox | None:
+        """The union of the boxes of `text[start:stop]`, or None if none of them stands on a page."""
+        found: BBox | None = None
+        for index in range(start, len(self.text) if stop is None else stop):
+            character = self.character_box(index)
+            if character is not None:
+                found = character if found is None else found.union(character)
+        return found
+
+
+# ---------------------------------------------------------------- ingest
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A PDF that was accepted: its bytes are in the blob store, its name is its content.
+
+    `document_id` is derived from tenant and sha256, so the same bytes through any door are the same document.
+    """
+
+    document_id: str
+    tenant: str
+    sha256: str
+    size_bytes: int
+    name: str
+    source: Source
+
+
+# ---------------------------------------------------------------- preprocess
+
+
+class BlockKind(StrEnum):
+    HEADING = "heading"
+    PARAGRAPH = "paragraph"
+    TABLE = "table"
+    CAPTION = "caption"
+    HEADER = "header"
+    FOOTER = "footer"
+    FORM_FIELD = "form_field"
+    ANNOTATION = "annotation"
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of a table; `page` and `bbox` say where it stands."""
+
+    row: int
+    col: int
+    printed: Printed
+    page: int
+    bbox: BBox | None
+    rowspan: int = 1
+    colspan: int = 1
+    header: bool = False
+
+    @property
+    def text(self) -> str:
+        return self.printed.text
+
+
+class Region(NamedTuple):
+    """A part of a page."""
+
+    page: int
+    bbox: BBox
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table, whole: joined over page breaks, its header kept once, its unit and scale tied to it.
+
+    `scale` multiplies the printed numbers (万元: 10000, "in thousands": 1000); None means that none was printed.
+    `reader` names the method that found the table.
+    """
+
+    table_id: str
+    cells: tuple[Cell, ...]
+    rows: int
+    cols: int
+    regions: tuple[Region, ...]
+    reader: str
+    header_rows: int = 0
+    caption: str | None = None
+    unit: str | None = None
+    scale: Decimal | None = None
+
+    @property
+    def pages(self) -> tuple[int, ...]:
+        return tuple(dict.fromkeys(region.page for region in self.regions))
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A piece of a page in reading order. A table block holds its table and no text of its own.
+
+    `source` is "text" (the PDF's own text layer) or "ocr".
+    """
+
+    kind: BlockKind
+    page: int
+    bbox: BBox
+    printed: Printed
+    table: Table | None = None
+    source: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A page as seen: width and height in points after /Rotate. `source` is "text", "ocr" or "empty"."""
+
+    number: int
+    width: float
+    height: float
+    blocks: tuple[Block, ...]
+    source: str = "text"
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Something of the document that can be cited: a block's text or a cell, where it stands."""
+
+    printed: Printed
+    page: int
+    table_id: str | None = None
+    row: int | None = None
+    col: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A block as the model reads it, with its length in the model's own tokens and the pieces that it shows.
+
+    `rows` is empty for text. For a table, `text` is the whole rendering; `head` its first lines (caption, unit,
+    header), repeated when the table must be split; `rows` the body rows, each a chunk of its own.
+    """
+
+    text: str
+    tokens: int
+    page: int
+    pieces: tuple[Piece, ...]
+    head: str = ""
+    head_tokens: int = 0
+    head_pieces: tuple[Piece, ...] = ()
+    rows: tuple[Chunk, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedDocument:
+    """A parsed document: pages with blocks and tables, the chunks that a prompt is made of, a MinHash signature.
+
+    `tokens` is the length of all chunks; `signature` packs 128 little-endian uint32, empty for a text too short to
+    compare; `warnings` says what could not be read (a page, an OCR doubt).
+    """
+
+    document_id: str
+    pages: tuple[Page, ...]
+    chunks: tuple[Chunk, ...]
+    tokens: int
+    signature: bytes
+    parser: str
+    warnings: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> tuple[Table, ...]:
+        return tuple(block.table for page in self.pages for block in page.blocks if block.table is not None)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What one prompt shows of a document: within the context limit, no table cut but at a row with its head repeated."""
+
+    text: str
+    tokens: int
+    pieces: tuple[Piece, ...]
+    number: int = 1
+    of: int = 1
+
+
+# ---------------------------------------------------------------- inference
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a job is read and how soon. `priority` is 0 (P0, at once) to 3 (P3, when idle)."""
+
+    heat: Heat
+    length_class: LengthClass
+    priority: int
+    lane: str
+    queue: str
+    hot_score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """Where a value of a result is printed. `path` is a JSON pointer into the result."""
+
+    path: str
+    text: str
+    page: int
+    bbox: BBox
+    table_id: str | None = None
+    row: int | None = None
+    col: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one attempt used: tokens, milliseconds by phase, and its price in US dollars."""
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    output_tokens: int = 0
+    queue_ms: float = 0.0
+    prefill_ms: float = 0.0
+    decode_ms: float = 0.0
+    cost_usd: Decimal = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What the model read: the result as JSON (values as printed), where each grounded value stands, what it took."""
+
+    result: dict[str, Any]
+    citations: tuple[Citation, ...]
+    usage: Usage
+    engine: str
+    model: str
+    precision: str
+    prompt_sha256: str
+    seed: int
+    finish_reason: str
+    raw: str
+    parts: int = 1
+
+
+# ---------------------------------------------------------------- validation
+
+
+class Outcome(StrEnum):
+    """What a rule or a whole validation says, mildest first."""
+
+    PASS = "pass"
+    FLAG = "flag"
+    REVIEW = "review"
+    REJECT = "reject"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that a rule found; `path` is a JSON pointer into the result."""
+
+    rule: str
+    outcome: Outcome
+    message: str
+    path: str | None = None
+    page: int | None = None
+    bbox: BBox | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FieldValue:
+    """One value of a result for analysts: as printed, and normalised where it is a number or a date.
+
+    `value` is the printed number with sign, `scale` applied once (5.2 with scale 10000 has value 52000).
+    """
+
+    path: str
+    text: str
+    value: Decimal | None = None
+    date: date | None = None
+    unit: str | None = None
+    scale: Decimal | None = None
+    page: int | None = None
+    bbox: BBox | None = None
+    table_id: str | None = None
+    row: int | None = None
+    col: int | None = None
+    verdict: Outcome = Outcome.PASS
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """The judgement on an extraction: the worst outcome of its findings, and its values normalised."""
+
+    outcome: Outcome
+    findings: tuple[Finding, ...]
+    fields: tuple[FieldValue, ...]
+    ruleset: str
+
+
+# ---------------------------------------------------------------- storage
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A job as storage keeps it: what a door may show of it."""
+
+    job_id: str
+    document_id: str
+    tenant: str
+    profile: str
+    profile_version: str
+    status: Status
+    attempt: int
+    reason: str | None
+    heat: Heat | None
+    length_class: LengthClass | None
+    priority: int | None
+    lane: str | None
+    hot_score: float | None
+    pages: int | None
+    tables: int | None
+    tokens: int | None
+    created_at: datetime
+    finished_at: datetime | None
+    result: dict[str, Any] | None = None
+    findings: tuple[Finding, ...] = field(default=())
