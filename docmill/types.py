@@ -90,7 +90,9 @@ class Printed:
 
     def __post_init__(self) -> None:
         if self.boxes and len(self.boxes) != 4 * _FLOATS_PER_CHARACTER * len(self.text):
-            raise ValueError(f"{len(self.text)} characters need {16 * len(self.text)} bytes of boxes, got {len(self.boxes)}")
+            raise ValueError(
+                f"{len(self.text)} characters need {16 * len(self.text)} bytes of boxes, got {len(self.boxes)}"
+            )
 
     @classmethod
     def of(cls, characters: list[tuple[str, BBox | None]]) -> Printed:
@@ -275,7 +277,7 @@ class PreparedDocument:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What one prompt shows of a document: within the context limit, no table cut but at a row with its head repeated."""
+    """What one prompt shows of a document: within the limit; a table is cut only at a row, its head repeated."""
 
     text: str
     tokens: int

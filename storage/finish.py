@@ -1,0 +1,233 @@
+"""The writes that end a stage. Each is fenced by the claim's attempt; a stale one raises and leaves nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from docmill.codec import builtins, pack, unpack
+from docmill.errors import StaleAttempt
+from docmill.types import Extraction, FieldValue, Finding, Outcome, PreparedDocument, Route, Status, Table, Verdict
+from storage.events import record_event
+from storage.near_duplicates import link_near_duplicate
+from storage.ports import HELD_AS, Claim
+from storage.schema import attempts, documents, fields, findings, jobs, ledger, results, tables
+
+#: What the verdict of a validation makes of a job.
+ENDS_AS = {
+    Outcome.PASS: Status.DONE,
+    Outcome.FLAG: Status.DONE,
+    Outcome.REVIEW: Status.NEEDS_REVIEW,
+    Outcome.REJECT: Status.NEEDS_REVIEW,
+}
+
+#: What every change of stage resets.
+RELEASED = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
+
+
+def move(connection: Connection, claim: Claim, status: Status, **values: Any) -> None:
+    """The fenced compare-and-set by which a worker lets go of a job. Raises StaleAttempt."""
+    changed = connection.execute(
+        update(jobs)
+        .where(
+            jobs.c.job_id == claim.job_id,
+            jobs.c.attempt == claim.attempt,
+            jobs.c.status == HELD_AS[claim.stage],
+            jobs.c.lease_until.is_not(None),
+        )
+        .values({**RELEASED, **values, "status": status, "updated_at": func.now()})
+    )
+    if changed.rowcount != 1:
+        raise StaleAttempt(
+            f"attempt {claim.attempt} of {claim.job_id} no longer holds the job: another worker has it, or it ended"
+        )
+
+
+def end_attempt(connection: Connection, claim: Claim, outcome: str, **values: Any) -> None:
+    """Close the claim's row in `attempts`."""
+    connection.execute(
+        update(attempts)
+        .where(attempts.c.job_id == claim.job_id, attempts.c.no == claim.attempt)
+        .values({"ended_at": func.clock_timestamp(), "outcome": outcome, **values})
+    )
+
+
+def route_columns(route: Route) -> dict[str, Any]:
+    """A route as columns of `jobs`."""
+    return {
+        "heat": route.heat,
+        "length_class": route.length_class,
+        "priority": route.priority,
+        "lane": route.lane,
+        "queue": route.queue,
+        "hot_score": route.hot_score,
+    }
+
+
+def finish_parse(
+    connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]
+) -> None:
+    """received → prepared → queued, with the document's facts."""
+    move(connection, claim, Status.QUEUED, **route_columns(route))
+    end_attempt(connection, claim, "finished")
+    connection.execute(
+        update(documents)
+        .where(documents.c.document_id == prepared.document_id)
+        .values(
+            parser=prepared.parser,
+            pages=len(prepared.pages),
+            tables=len(prepared.tables),
+            tokens=prepared.tokens,
+            warnings=list(prepared.warnings),
+            signature=prepared.signature,
+        )
+    )
+    _save_tables(connection, prepared)
+    link_near_duplicate(connection, claim.tenant, prepared.document_id, prepared.signature, bands)
+    for kind in ("prepared", "queued"):
+        record_event(connection, kind, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
+
+
+def _save_tables(connection: Connection, prepared: PreparedDocument) -> None:
+    connection.execute(delete(tables).where(tables.c.document_id == prepared.document_id))
+    rows = [_table_row(prepared.document_id, table) for table in prepared.tables]
+    if rows:
+        connection.execute(insert(tables), rows)
+
+
+def _table_row(document_id: str, table: Table) -> dict[str, Any]:
+    return {
+        "document_id": document_id,
+        "table_id": table.table_id,
+        "pages": list(table.pages),
+        "regions": builtins(table.regions),
+        "caption": table.caption,
+        "unit": table.unit,
+        "scale": table.scale,
+        "rows": table.rows,
+        "cols": table.cols,
+        "reader": table.reader,
+        "cells": pack(table.cells),
+    }
+
+
+def finish_infer(connection: Connection, claim: Claim, extraction: Extraction) -> None:
+    """running → validating, with the extraction and its cost."""
+    move(connection, claim, Status.VALIDATING)
+    usage = extraction.usage
+    end_attempt(
+        connection,
+        claim,
+        "finished",
+        engine=extraction.engine,
+        model=extraction.model,
+        precision=extraction.precision,
+        prompt_sha256=extraction.prompt_sha256,
+        seed=extraction.seed,
+        parts=extraction.parts,
+        prompt_tokens=usage.prompt_tokens,
+        cached_tokens=usage.cached_tokens,
+        output_tokens=usage.output_tokens,
+        queue_ms=usage.queue_ms,
+        prefill_ms=usage.prefill_ms,
+        decode_ms=usage.decode_ms,
+        finish_reason=extraction.finish_reason,
+        cost_usd=usage.cost_usd,
+        extraction=pack(extraction),
+    )
+    connection.execute(
+        insert(ledger).values(
+            tenant=claim.tenant, job_id=claim.job_id, attempt=claim.attempt, kind="inference", amount_usd=usage.cost_usd
+        )
+    )
+    record_event(connection, "validating", job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
+
+
+def latest_extraction(connection: Connection, job_id: str) -> Extraction:
+    """The extraction of the last attempt that finished reading."""
+    data = connection.execute(
+        select(attempts.c.extraction)
+        .where(attempts.c.job_id == job_id, attempts.c.extraction.is_not(None))
+        .order_by(attempts.c.no.desc())
+        .limit(1)
+    ).scalar_one()
+    return unpack(data, Extraction)
+
+
+def finish_validate(
+    connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None
+) -> Status:
+    """validating → done or needs_review with the one result, or → queued again when rejected and `retry` is given."""
+    status = Status.QUEUED if retry else ENDS_AS[verdict.outcome]
+    if retry:
+        move(connection, claim, status, rejections=jobs.c.rejections + 1, **route_columns(retry))
+    else:
+        move(connection, claim, status, finished_at=func.now(), reason=reason_of(verdict))
+        _save_result(connection, claim, verdict, extraction)
+    end_attempt(connection, claim, "rejected" if retry else "finished")
+    _save_findings(connection, claim, verdict.findings)
+    record_event(connection, status, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
+    return status
+
+
+def reason_of(verdict: Verdict) -> str:
+    """One line for a person: what decided the verdict."""
+    worst = [finding for finding in verdict.findings if finding.outcome == verdict.outcome]
+    if verdict.outcome == Outcome.PASS or not worst:
+        return "all rules passed"
+    more = f" (and {len(worst) - 1} more)" if len(worst) > 1 else ""
+    return f"{verdict.outcome}: {worst[0].rule}: {worst[0].message}{more}"
+
+
+def _save_result(connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction) -> None:
+    connection.execute(
+        insert(results).values(
+            job_id=claim.job_id,
+            attempt=claim.attempt,
+            result=extraction.result,
+            verdict=verdict.outcome,
+            ruleset=verdict.ruleset,
+        )
+    )
+    rows = [_field_row(claim.job_id, value) for value in verdict.fields]
+    if rows:
+        connection.execute(insert(fields), rows)
+
+
+def _field_row(job_id: str, value: FieldValue) -> dict[str, Any]:
+    return {
+        "job_id": job_id,
+        "path": value.path,
+        "text": value.text,
+        "value": value.value,
+        "date": value.date,
+        "unit": value.unit,
+        "scale": value.scale,
+        "page": value.page,
+        "bbox": list(value.bbox) if value.bbox else None,
+        "table_id": value.table_id,
+        "row": value.row,
+        "col": value.col,
+        "verdict": value.verdict,
+    }
+
+
+def _save_findings(connection: Connection, claim: Claim, found: Sequence[Finding]) -> None:
+    rows = [
+        {
+            "job_id": claim.job_id,
+            "attempt": claim.attempt,
+            "rule": finding.rule,
+            "outcome": finding.outcome,
+            "message": finding.message,
+            "path": finding.path,
+            "page": finding.page,
+            "bbox": list(finding.bbox) if finding.bbox else None,
+        }
+        for finding in found
+    ]
+    if rows:
+        connection.execute(insert(findings), rows)

@@ -1,0 +1,322 @@
+"""The state machine of jobs on PostgreSQL: claim, renew, hand over, sweep. The clock is the database's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Engine, Row, Select, case, func, or_, select, update
+from sqlalchemy.dialects.postgresql import insert
+
+from docmill.types import (
+    TERMINAL,
+    Document,
+    Extraction,
+    Heat,
+    LengthClass,
+    PreparedDocument,
+    Record,
+    Route,
+    Status,
+    Verdict,
+)
+from storage import finish, intake, reading
+from storage.database import transactional
+from storage.events import record_event
+from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
+from storage.schema import attempts, documents, jobs
+
+#: The stage that a job in this status waits for or is in.
+STAGE_OF = {
+    Status.RECEIVED: Stage.PARSE,
+    Status.QUEUED: Stage.INFER,
+    Status.RUNNING: Stage.INFER,
+    Status.VALIDATING: Stage.VALIDATE,
+}
+#: A job whose worker died this often is poison: it is kept with its bytes and not tried again.
+POISON = "poison"
+
+
+def seconds_since(moment: Any) -> Any:
+    """Seconds from a timestamp to now, by the database's clock."""
+    return func.extract("epoch", func.now() - moment)
+
+
+def route_of(row: Row[Any]) -> Route | None:
+    """The route that the columns hold, or None before the job is prepared."""
+    if row.queue is None:
+        return None
+    return Route(Heat(row.heat), LengthClass(row.length_class), row.priority, row.lane, row.queue, row.hot_score)
+
+
+@dataclass(frozen=True, slots=True)
+class JobStore:
+    """`ports.Jobs` on PostgreSQL. Safe to use from many threads."""
+
+    engine: Engine
+
+    @transactional
+    def accept(
+        self, connection: Connection, document: Document, *, blob_key: str, submission: Submission, order: Order
+    ) -> Receipt:
+        return intake.accept(connection, document, blob_key=blob_key, submission=submission, order=order)
+
+    @transactional
+    def refuse(
+        self, connection: Connection, submission: Submission, *, code: str, reason: str, sha256: str | None
+    ) -> Receipt:
+        return intake.refuse(connection, submission, code=code, reason=reason, sha256=sha256)
+
+    @transactional
+    def claim(self, connection: Connection, job_id: str, stage: Stage, *, worker: str, lease_s: float) -> Claim | None:
+        taken = connection.execute(
+            update(jobs)
+            .where(
+                jobs.c.job_id == job_id,
+                jobs.c.status == WAITS_FOR[stage],
+                jobs.c.lease_until.is_(None),
+                or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
+            )
+            .values(
+                attempt=jobs.c.attempt + 1,
+                status=HELD_AS[stage],
+                lease_until=func.now() + timedelta(seconds=lease_s),
+                worker=worker,
+                updated_at=func.now(),
+            )
+            .returning(jobs.c.attempt)
+        ).scalar_one_or_none()
+        if taken is None:
+            return None
+        connection.execute(insert(attempts).values(job_id=job_id, no=taken, stage=stage, worker=worker))
+        record_event(connection, f"claimed_{stage}", job_id=job_id, attempt=taken, detail={"worker": worker})
+        return _claim_of(connection, job_id, stage)
+
+    @transactional
+    def renew(self, connection: Connection, claim: Claim, *, lease_s: float) -> bool:
+        renewed = connection.execute(
+            update(jobs)
+            .where(jobs.c.job_id == claim.job_id, jobs.c.attempt == claim.attempt, jobs.c.lease_until.is_not(None))
+            .values(lease_until=func.now() + timedelta(seconds=lease_s))
+        )
+        return renewed.rowcount == 1
+
+    @transactional
+    def finish_parse(
+        self, connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]
+    ) -> None:
+        finish.finish_parse(connection, claim, prepared, route, bands=bands)
+
+    @transactional
+    def finish_infer(self, connection: Connection, claim: Claim, extraction: Extraction) -> None:
+        finish.finish_infer(connection, claim, extraction)
+
+    @transactional
+    def finish_validate(
+        self, connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None
+    ) -> Status:
+        return finish.finish_validate(connection, claim, verdict, extraction, retry=retry)
+
+    @transactional
+    def give_back(self, connection: Connection, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:
+        wait_until = func.now() + timedelta(seconds=delay_s)
+        retries = jobs.c.retries + (1 if counts else 0)
+        finish.move(connection, claim, WAITS_FOR[claim.stage], not_before=wait_until, retries=retries)
+        finish.end_attempt(connection, claim, "given_back", reason=reason)
+        record_event(connection, "given_back", job_id=claim.job_id, attempt=claim.attempt, detail={"reason": reason})
+
+    @transactional
+    def fail(self, connection: Connection, claim: Claim, *, code: str, reason: str) -> None:
+        finish.move(connection, claim, Status.FAILED, reason=f"{code}: {reason}", finished_at=func.now())
+        finish.end_attempt(connection, claim, "failed", reason=reason)
+        record_event(connection, "failed", job_id=claim.job_id, attempt=claim.attempt, detail={"code": code})
+
+    @transactional
+    def cancel(self, connection: Connection, job_id: str, *, tenant: str) -> bool:
+        changed = connection.execute(
+            update(jobs)
+            .where(jobs.c.job_id == job_id, jobs.c.tenant == tenant, jobs.c.status.not_in(TERMINAL))
+            .values(
+                {**finish.RELEASED, "status": Status.CANCELLED, "reason": "cancelled by the caller"}
+                | {"finished_at": func.now(), "updated_at": func.now()}
+            )
+        )
+        if changed.rowcount:
+            record_event(connection, "cancelled", job_id=job_id, tenant=tenant)
+        return changed.rowcount == 1
+
+    @transactional
+    def extraction(self, connection: Connection, claim: Claim) -> Extraction:
+        return finish.latest_extraction(connection, claim.job_id)
+
+    @transactional
+    def waiting(self, connection: Connection, *, limit: int) -> Sequence[Waiting]:
+        return [_waiting_of(row) for row in connection.execute(_waiting_jobs().limit(limit))]
+
+    @transactional
+    def in_flight(self, connection: Connection) -> dict[str, int]:
+        rows = connection.execute(
+            select(jobs.c.queue, func.count())
+            .where(
+                jobs.c.status.in_([Status.QUEUED, Status.RUNNING]),
+                or_(jobs.c.published_at.is_not(None), jobs.c.lease_until.is_not(None)),
+            )
+            .group_by(jobs.c.queue)
+        )
+        return {queue: count for queue, count in rows}
+
+    @transactional
+    def mark_published(self, connection: Connection, job_ids: Iterable[str]) -> None:
+        connection.execute(
+            update(jobs)
+            .where(jobs.c.job_id.in_(list(job_ids)), jobs.c.lease_until.is_(None), jobs.c.status.not_in(TERMINAL))
+            .values(published_at=func.now())
+        )
+
+    @transactional
+    def mark_unpublished(self, connection: Connection, job_ids: Iterable[str]) -> None:
+        connection.execute(
+            update(jobs).where(jobs.c.job_id.in_(list(job_ids)), jobs.c.lease_until.is_(None)).values(published_at=None)
+        )
+
+    @transactional
+    def reroute(self, connection: Connection, job_id: str, route: Route) -> None:
+        connection.execute(
+            update(jobs)
+            .where(jobs.c.job_id == job_id, jobs.c.status == Status.QUEUED, jobs.c.published_at.is_(None))
+            .values(finish.route_columns(route))
+        )
+
+    @transactional
+    def sweep(self, connection: Connection, *, republish_after_s: float, max_lost: int) -> Swept:
+        ended = _end_leases(connection, max_lost)
+        silent = func.now() - timedelta(seconds=republish_after_s)
+        unpublished = connection.execute(
+            update(jobs)
+            .where(
+                jobs.c.status.in_(list(WAITS_FOR.values())),
+                jobs.c.lease_until.is_(None),
+                jobs.c.published_at < silent,
+            )
+            .values(published_at=None)
+            .returning(jobs.c.job_id)
+        ).scalars()
+        returned = tuple(row.job_id for row in ended if row.status != Status.FAILED)
+        poisoned = tuple(row.job_id for row in ended if row.status == Status.FAILED)
+        return Swept(returned, poisoned, tuple(unpublished))
+
+    @transactional
+    def unpublish_all(self, connection: Connection) -> int:
+        changed = connection.execute(
+            update(jobs)
+            .where(
+                jobs.c.status.in_(list(WAITS_FOR.values())),
+                jobs.c.lease_until.is_(None),
+                jobs.c.published_at.is_not(None),
+            )
+            .values(published_at=None)
+        )
+        record_event(connection, "broker_was_emptied", detail={"jobs": changed.rowcount})
+        return changed.rowcount
+
+    @transactional
+    def record(self, connection: Connection, job_id: str, *, tenant: str | None = None) -> Record:
+        return reading.record(connection, job_id, tenant=tenant)
+
+    @transactional
+    def counts(self, connection: Connection) -> dict[Status, int]:
+        rows = connection.execute(select(jobs.c.status, func.count()).group_by(jobs.c.status))
+        return {Status(status): count for status, count in rows}
+
+
+def _claim_of(connection: Connection, job_id: str, stage: Stage) -> Claim:
+    row = connection.execute(
+        select(
+            jobs,
+            documents.c.blob_key,
+            seconds_since(jobs.c.needed_at).label("age_s"),
+            (-seconds_since(jobs.c.deadline)).label("remaining_s"),
+        )
+        .join(documents, documents.c.document_id == jobs.c.document_id)
+        .where(jobs.c.job_id == job_id)
+    ).one()
+    return Claim(
+        job_id=row.job_id,
+        attempt=row.attempt,
+        stage=stage,
+        document_id=row.document_id,
+        tenant=row.tenant,
+        profile=row.profile,
+        profile_version=row.profile_version,
+        blob_key=row.blob_key,
+        vip=row.vip,
+        age_s=float(row.age_s),
+        window_s=row.window_s,
+        remaining_s=float(row.remaining_s),
+        retries=row.retries,
+        rejections=row.rejections,
+        route=route_of(row),
+    )
+
+
+def _waiting_jobs() -> Select[Any]:
+    """Hot before warm before cold, then by deadline: the order in which waiting jobs get their messages."""
+    hottest_first = case({Heat.HOT: 0, Heat.WARM: 1, Heat.COLD: 2}, value=jobs.c.heat, else_=0)
+    return (
+        select(jobs, documents.c.tokens, seconds_since(jobs.c.needed_at).label("age_s"))
+        .join(documents, documents.c.document_id == jobs.c.document_id)
+        .where(
+            jobs.c.status.in_(list(WAITS_FOR.values())),
+            jobs.c.lease_until.is_(None),
+            jobs.c.published_at.is_(None),
+            or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
+        )
+        .order_by(hottest_first, jobs.c.deadline, jobs.c.created_at)
+    )
+
+
+def _waiting_of(row: Row[Any]) -> Waiting:
+    return Waiting(
+        job_id=row.job_id,
+        stage=STAGE_OF[Status(row.status)],
+        tenant=row.tenant,
+        profile=row.profile,
+        vip=row.vip,
+        age_s=float(row.age_s),
+        window_s=row.window_s,
+        deadline=row.deadline,
+        tokens=row.tokens or 0,
+        route=route_of(row),
+    )
+
+
+def _end_leases(connection: Connection, max_lost: int) -> Sequence[Row[Any]]:
+    """Take back every job whose lease has ended; the attempt that held it can write nothing any more."""
+    lost = jobs.c.lost + 1
+    back = case({status: WAITS_FOR[stage] for status, stage in STAGE_OF.items()}, value=jobs.c.status)
+    ended = connection.execute(
+        update(jobs)
+        .where(jobs.c.lease_until < func.now())
+        .values(
+            lost=lost,
+            status=case((lost >= max_lost, Status.FAILED), else_=back),
+            reason=case(
+                (lost >= max_lost, f"{POISON}: its worker was lost {max_lost} times; the bytes are kept"),
+                else_=jobs.c.reason,
+            ),
+            finished_at=case((lost >= max_lost, func.now()), else_=None),
+            updated_at=func.now(),
+            **finish.RELEASED,
+        )
+        .returning(jobs.c.job_id, jobs.c.attempt, jobs.c.status)
+    ).all()
+    for row in ended:
+        connection.execute(
+            update(attempts)
+            .where(attempts.c.job_id == row.job_id, attempts.c.no == row.attempt)
+            .values(ended_at=func.now(), outcome="lost", reason="the lease ended: the worker died or hung")
+        )
+        record_event(connection, "lease_ended", job_id=row.job_id, attempt=row.attempt, detail={"now": row.status})
+    return ended

@@ -1,0 +1,196 @@
+"""What a store of jobs can do, in words and types; both implementations pass `tests/conformance/test_jobs.py`.
+
+A worker *claims* a job for one stage with one compare-and-set that raises `attempt` and sets a lease. Every later
+write carries that attempt and raises `StaleAttempt` if the job was claimed or swept meanwhile; nothing is written
+then. `published` marks that a message was given to the broker: it is a hint for the sweeper, never the truth.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Protocol
+
+from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Source, Status, Verdict
+
+
+class Stage(StrEnum):
+    """A step that a worker claims a job for."""
+
+    PARSE = "parse"
+    INFER = "infer"
+    VALIDATE = "validate"
+
+
+#: The status in which a job waits for a stage.
+WAITS_FOR = {Stage.PARSE: Status.RECEIVED, Stage.INFER: Status.QUEUED, Stage.VALIDATE: Status.VALIDATING}
+#: The status in which a job is while a worker holds it for a stage.
+HELD_AS = {Stage.PARSE: Status.RECEIVED, Stage.INFER: Status.RUNNING, Stage.VALIDATE: Status.VALIDATING}
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A file at a door. `etag` tells versions of one name apart (the sha256, where the door has nothing better)."""
+
+    tenant: str
+    source: Source
+    name: str
+    etag: str
+    profile: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What is asked for: the job's identity and its need. `window_s` 0 means that somebody waits."""
+
+    job_id: str
+    profile: str
+    profile_version: str
+    window_s: int = 0
+    vip: bool = False
+    batch_id: str | None = None
+    ordering_key: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Receipt:
+    """The answer to a submission: accepted, duplicate or refused, each with its record."""
+
+    submission_id: int
+    outcome: str
+    document_id: str | None
+    job_id: str | None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work on a job for one stage until the lease ends."""
+
+    job_id: str
+    attempt: int
+    stage: Stage
+    document_id: str
+    tenant: str
+    profile: str
+    profile_version: str
+    blob_key: str
+    vip: bool
+    age_s: float
+    window_s: int
+    remaining_s: float
+    retries: int
+    rejections: int
+    route: Route | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """A job that waits in the database for its next stage."""
+
+    job_id: str
+    stage: Stage
+    tenant: str
+    profile: str
+    vip: bool
+    age_s: float
+    window_s: int
+    deadline: datetime
+    tokens: int
+    route: Route | None
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What a sweep did: jobs whose lease had ended, jobs given up as poison, messages presumed lost."""
+
+    returned: tuple[str, ...]
+    poisoned: tuple[str, ...]
+    unpublished: tuple[str, ...]
+
+
+class Jobs(Protocol):
+    """The state machine and what hangs on it. Every method is one transaction."""
+
+    def accept(self, document: Document, *, blob_key: str, submission: Submission, order: Order) -> Receipt:
+        """Record an accepted file; the same bytes and profile again give the same job and outcome `duplicate`."""
+        ...
+
+    def refuse(self, submission: Submission, *, code: str, reason: str, sha256: str | None) -> Receipt:
+        """Record a file that was not accepted, with the reason."""
+        ...
+
+    def claim(self, job_id: str, stage: Stage, *, worker: str, lease_s: float) -> Claim | None:
+        """Take the job, or None if it does not wait for this stage (a second delivery)."""
+        ...
+
+    def renew(self, claim: Claim, *, lease_s: float) -> bool:
+        """Extend the lease; False if the claim is no longer ours."""
+        ...
+
+    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]) -> None:
+        """Save document facts and tables, link a near-duplicate, queue the job. Raises StaleAttempt."""
+        ...
+
+    def finish_infer(self, claim: Claim, extraction: Extraction) -> None:
+        """Save the extraction and its cost, hand the job to validation. Raises StaleAttempt."""
+        ...
+
+    def finish_validate(self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None) -> Status:
+        """Save findings; end the job with its one result, or queue it again on `retry`. Raises StaleAttempt."""
+        ...
+
+    def give_back(self, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:
+        """Return the job to wait for this stage again; `counts` raises its retries. Raises StaleAttempt."""
+        ...
+
+    def fail(self, claim: Claim, *, code: str, reason: str) -> None:
+        """End the job as failed, with the reason. Raises StaleAttempt."""
+        ...
+
+    def cancel(self, job_id: str, *, tenant: str) -> bool:
+        """End a job that is not over yet; a worker that holds it finds its claim stale."""
+        ...
+
+    def extraction(self, claim: Claim) -> Extraction:
+        """The latest extraction of the claimed job."""
+        ...
+
+    def waiting(self, *, limit: int) -> Sequence[Waiting]:
+        """Jobs that wait for a message, by deadline."""
+        ...
+
+    def in_flight(self) -> dict[str, int]:
+        """For each queue the jobs that are published or running, not finished with the stage."""
+        ...
+
+    def mark_published(self, job_ids: Iterable[str]) -> None:
+        """A message for the present stage was given to the broker."""
+        ...
+
+    def mark_unpublished(self, job_ids: Iterable[str]) -> None:
+        """The broker did not take the message: the job waits here again."""
+        ...
+
+    def reroute(self, job_id: str, route: Route) -> None:
+        """Change the route of a job that waits (ageing)."""
+        ...
+
+    def sweep(self, *, republish_after_s: float, max_lost: int) -> Swept:
+        """Return ended leases to their queues, give up poison, presume old messages lost."""
+        ...
+
+    def unpublish_all(self) -> int:
+        """The broker was emptied: every waiting job needs a new message. Returns their number."""
+        ...
+
+    def record(self, job_id: str, *, tenant: str | None = None) -> Record:
+        """One job. Raises NotFound, also for another tenant's."""
+        ...
+
+    def counts(self) -> dict[Status, int]:
+        """Jobs by status."""
+        ...

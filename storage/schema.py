@@ -1,0 +1,297 @@
+"""The tables (SQLAlchemy Core). Changes go through Alembic; a test compares the two."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    ARRAY,
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    DateTime,
+    Float,
+    ForeignKey,
+    Identity,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Numeric,
+    String,
+    Table,
+    Text,
+    UniqueConstraint,
+    func,
+    text,
+)
+from sqlalchemy.dialects.postgresql import JSONB
+
+NAMING = {
+    "ix": "ix_%(column_0_N_label)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "fk": "fk_%(table_name)s_%(column_0_name)s",
+    "pk": "pk_%(table_name)s",
+}
+metadata = MetaData(naming_convention=NAMING)
+
+#: US dollars: nine decimal places hold the price of one token of a small model.
+Money = Numeric(18, 9)
+
+
+def _at(name: str, **options: object) -> Column[object]:
+    return Column(name, DateTime(timezone=True), **options)  # type: ignore[arg-type]  # options are Column keywords
+
+
+def _now(name: str) -> Column[object]:
+    return _at(name, nullable=False, server_default=func.now())
+
+
+def _job() -> Column[object]:
+    return Column("job_id", String, ForeignKey("jobs.job_id"), nullable=False)
+
+
+tenants = Table(
+    "tenants",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("vip", Boolean, nullable=False, server_default=text("false")),
+    _now("created_at"),
+)
+
+api_keys = Table(
+    "api_keys",
+    metadata,
+    Column("key_sha256", String, primary_key=True),
+    Column("tenant", String, ForeignKey("tenants.tenant"), nullable=False),
+    Column("label", String, nullable=False),
+    _now("created_at"),
+    _at("revoked_at"),
+)
+
+batches = Table(
+    "batches",
+    metadata,
+    Column("batch_id", String, primary_key=True),
+    Column("tenant", String, nullable=False),
+    Column("label", String, nullable=False),
+    _now("created_at"),
+)
+
+documents = Table(
+    "documents",
+    metadata,
+    Column("document_id", String, primary_key=True),
+    Column("tenant", String, nullable=False),
+    Column("sha256", String, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("name", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("blob_key", String, nullable=False),
+    _now("created_at"),
+    Column("parser", String),
+    Column("pages", Integer),
+    Column("tables", Integer),
+    Column("tokens", Integer),
+    Column("warnings", JSONB),
+    Column("signature", LargeBinary),
+    Column("near_duplicate_of", String, ForeignKey("documents.document_id")),
+    Column("similarity", Float),
+    UniqueConstraint("tenant", "sha256"),
+)
+
+minhash_bands = Table(
+    "minhash_bands",
+    metadata,
+    Column("tenant", String, primary_key=True),
+    Column("band", BigInteger, primary_key=True),
+    Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
+)
+
+tables = Table(
+    "tables",
+    metadata,
+    Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
+    Column("table_id", String, primary_key=True),
+    Column("pages", ARRAY(Integer), nullable=False),
+    Column("regions", JSONB, nullable=False),
+    Column("caption", Text),
+    Column("unit", String),
+    Column("scale", Numeric),
+    Column("rows", Integer, nullable=False),
+    Column("cols", Integer, nullable=False),
+    Column("reader", String, nullable=False),
+    Column("cells", LargeBinary, nullable=False),
+)
+
+jobs = Table(
+    "jobs",
+    metadata,
+    Column("job_id", String, primary_key=True),
+    Column("document_id", String, ForeignKey("documents.document_id"), nullable=False),
+    Column("batch_id", String, ForeignKey("batches.batch_id")),
+    Column("tenant", String, nullable=False),
+    Column("profile", String, nullable=False),
+    Column("profile_version", String, nullable=False),
+    Column("status", String, nullable=False),
+    # The fencing token: raised by every claim; a write carries the number it was claimed with.
+    Column("attempt", Integer, nullable=False, server_default=text("0")),
+    _at("lease_until"),
+    Column("worker", String),
+    Column("lost", Integer, nullable=False, server_default=text("0")),
+    Column("retries", Integer, nullable=False, server_default=text("0")),
+    Column("rejections", Integer, nullable=False, server_default=text("0")),
+    # When a message for the present stage was last given to the broker; null while the job waits here.
+    _at("published_at"),
+    _at("not_before"),
+    _now("needed_at"),
+    Column("window_s", Integer, nullable=False, server_default=text("0")),
+    _at("deadline", nullable=False),
+    Column("vip", Boolean, nullable=False, server_default=text("false")),
+    Column("heat", String),
+    Column("length_class", String),
+    Column("priority", Integer),
+    Column("lane", String),
+    Column("queue", String),
+    Column("hot_score", Float),
+    Column("ordering_key", String),
+    Column("reason", Text),
+    _now("created_at"),
+    _now("updated_at"),
+    _at("finished_at"),
+    UniqueConstraint("document_id", "profile", "profile_version"),
+    Index("ix_jobs_waiting", "status", "published_at", "deadline"),
+    Index("ix_jobs_lease_until", "lease_until", postgresql_where=text("lease_until IS NOT NULL")),
+    Index("ix_jobs_tenant_created", "tenant", "created_at"),
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("submission_id", BigInteger, Identity(), primary_key=True),
+    Column("tenant", String, nullable=False),
+    Column("source", String, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("etag", String, nullable=False),
+    Column("profile", String, nullable=False),
+    Column("size_bytes", BigInteger, nullable=False),
+    Column("sha256", String),
+    Column("outcome", String, nullable=False),
+    Column("code", String),
+    Column("reason", Text),
+    Column("document_id", String, ForeignKey("documents.document_id")),
+    Column("job_id", String, ForeignKey("jobs.job_id")),
+    _now("created_at"),
+    UniqueConstraint("tenant", "source", "name", "etag", "profile"),
+    Index("ix_submissions_job_id", "job_id"),
+)
+
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("key", Text, primary_key=True),
+    Column("etag", String, nullable=False),
+    Column("first_seen", Float, nullable=False),
+    Column("taken", Boolean, nullable=False, server_default=text("false")),
+)
+
+attempts = Table(
+    "attempts",
+    metadata,
+    Column("job_id", String, ForeignKey("jobs.job_id"), primary_key=True),
+    Column("no", Integer, primary_key=True),
+    Column("stage", String, nullable=False),
+    Column("worker", String, nullable=False),
+    _now("started_at"),
+    _at("ended_at"),
+    Column("outcome", String),
+    Column("reason", Text),
+    Column("engine", String),
+    Column("model", String),
+    Column("precision", String),
+    Column("prompt_sha256", String),
+    Column("seed", Integer),
+    Column("parts", Integer),
+    Column("prompt_tokens", Integer),
+    Column("cached_tokens", Integer),
+    Column("output_tokens", Integer),
+    Column("queue_ms", Float),
+    Column("prefill_ms", Float),
+    Column("decode_ms", Float),
+    Column("finish_reason", String),
+    Column("cost_usd", Money),
+    Column("extraction", LargeBinary),
+)
+
+results = Table(
+    "results",
+    metadata,
+    # One result a job, by the primary key.
+    Column("job_id", String, ForeignKey("jobs.job_id"), primary_key=True),
+    Column("attempt", Integer, nullable=False),
+    Column("result", JSONB, nullable=False),
+    Column("verdict", String, nullable=False),
+    Column("ruleset", String, nullable=False),
+    _now("created_at"),
+)
+
+findings = Table(
+    "findings",
+    metadata,
+    Column("finding_id", BigInteger, Identity(), primary_key=True),
+    _job(),
+    Column("attempt", Integer, nullable=False),
+    Column("rule", String, nullable=False),
+    Column("outcome", String, nullable=False),
+    Column("message", Text, nullable=False),
+    Column("path", Text),
+    Column("page", Integer),
+    Column("bbox", ARRAY(Float)),
+    Index("ix_findings_job_id", "job_id"),
+)
+
+fields = Table(
+    "fields",
+    metadata,
+    Column("field_id", BigInteger, Identity(), primary_key=True),
+    _job(),
+    Column("path", Text, nullable=False),
+    Column("text", Text, nullable=False),
+    Column("value", Numeric),
+    Column("date", Date),
+    Column("unit", String),
+    Column("scale", Numeric),
+    Column("page", Integer),
+    Column("bbox", ARRAY(Float)),
+    Column("table_id", String),
+    Column("row", Integer),
+    Column("col", Integer),
+    Column("verdict", String, nullable=False),
+    Column("reviewer", String),
+    UniqueConstraint("job_id", "path"),
+)
+
+ledger = Table(
+    "ledger",
+    metadata,
+    Column("entry_id", BigInteger, Identity(), primary_key=True),
+    _now("at"),
+    Column("tenant", String, nullable=False),
+    _job(),
+    Column("attempt", Integer, nullable=False),
+    Column("kind", String, nullable=False),
+    Column("amount_usd", Money, nullable=False),
+    UniqueConstraint("job_id", "attempt", "kind"),
+)
+
+events = Table(
+    "events",
+    metadata,
+    Column("event_id", BigInteger, Identity(), primary_key=True),
+    _now("at"),
+    Column("job_id", String),
+    Column("tenant", String),
+    Column("kind", String, nullable=False),
+    Column("attempt", Integer),
+    Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    Index("ix_events_job_id", "job_id"),
+)
