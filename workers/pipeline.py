@@ -1,0 +1,165 @@
+"""The order of the stages, in one screen.
+
+    received ──parse──▶ prepared ▶ queued ──infer──▶ running ▶ validating ──validate──▶ done | needs_review
+
+Each step is `load → pure stage function → save → name the next`; `run` puts a claim and a lease around it, and
+settles errors by the table in `workers/policy.py`.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from docmill.codec import pack, unpack
+from docmill.errors import EngineDead, EngineUnavailable, StaleAttempt
+from docmill.log import logger, say
+from docmill.types import Heat, Outcome, Part, PreparedDocument, Route
+from inference.extract import ExtractConfig, extract
+from inference.profile import Profile, get
+from inference.prompt import overhead
+from inference.route import Need, route
+from preprocess.budget import split
+from preprocess.dedup import bands
+from preprocess.prepare import prepare
+from preprocess.tokens import counter
+from storage.blobs import prepared_key
+from storage.ports import Claim, Stage
+from validation.validate import validate as judge
+from workers.engine_host import leave_with_engine
+from workers.policy import code_of, describe, policy_for
+from workers.services import Services
+
+log = logger("pipeline")
+
+
+def parse(claim: Claim, use: Services) -> None:
+    """Bytes → prepared document → route."""
+    prepared = _prepared_before(claim, use) or prepare(use.blobs.get(claim.blob_key), claim.document_id, use.prepare)
+    use.blobs.put(prepared_key(claim.document_id), pack(prepared))
+    chosen = route_claim(claim, prepared.tokens, use)
+    use.store.finish_parse(claim, prepared, chosen, bands=bands(prepared.signature))
+    if chosen.heat == Heat.HOT:
+        use.send(claim.job_id, Stage.INFER, chosen, hot=True)
+
+
+def infer(claim: Claim, use: Services) -> None:
+    """Prepared document → extraction, on this worker's engine."""
+    if use.engine is None or claim.route is None:
+        raise EngineUnavailable("this worker has no engine: start it with `docmill worker gpu`")
+    profile = get(use.profiles, claim.profile)
+    prepared = load_prepared(claim.document_id, use)
+    parts = split(prepared, _room(profile, claim.route, use))
+    extraction = use.engine.run(
+        extract(parts, profile, use.engine.engine, _extract_config(claim, claim.route, use)),
+        timeout_s=use.settings.infer_deadline_s * _rounds(parts, claim.route, use),
+    )
+    use.store.finish_infer(claim, extraction)
+    use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
+
+
+def validate(claim: Claim, use: Services) -> None:
+    """Extraction → verdict → the one result, or one more reading on a better lane."""
+    profile = get(use.profiles, claim.profile)
+    extraction = use.store.extraction(claim)
+    prepared = load_prepared(claim.document_id, use)
+    verdict = judge(extraction, prepared, schema=profile.schema, ruleset=use.rulesets[profile.ruleset])
+    again = verdict.outcome == Outcome.REJECT and claim.rejections == 0
+    retry = _better_route(claim, profile, prepared, use) if again else None
+    use.store.finish_validate(claim, verdict, extraction, retry=retry)
+    if retry is not None and retry.heat == Heat.HOT:
+        use.send(claim.job_id, Stage.INFER, retry, hot=True)
+
+
+STEPS: dict[Stage, Callable[[Claim, Services], None]] = {
+    Stage.PARSE: parse,
+    Stage.INFER: infer,
+    Stage.VALIDATE: validate,
+}
+
+
+def run(stage: Stage, job_id: str, use: Services) -> None:
+    """Claim the job, run the step under a lease, settle what goes wrong. A second delivery does nothing."""
+    claim = use.store.claim(job_id, stage, worker=use.worker, lease_s=use.settings.lease_s)
+    if claim is None:
+        say(log, "not_ours", job_id=job_id, stage=stage)
+        return
+    say(log, "claimed", job_id=job_id, stage=stage, attempt=claim.attempt)
+    with use.leases.held(claim):
+        try:
+            STEPS[stage](claim, use)
+            say(log, "finished", job_id=job_id, stage=stage, attempt=claim.attempt)
+        except StaleAttempt as stale:
+            say(log, "stale", job_id=job_id, stage=stage, attempt=claim.attempt, why=stale)
+        except Exception as error:
+            say(log, "error", level=logging.WARNING, error=True, job_id=job_id, stage=stage, code=code_of(error))
+            settle(error, claim, use)
+
+
+def settle(error: Exception, claim: Claim, use: Services) -> None:
+    """Give the job back or end it, as the policy table says; leave with the engine if that is dead."""
+    policy = policy_for(error)
+    tries = claim.retries + 1
+    try:
+        if policy.counts and tries >= policy.tries:
+            use.store.fail(claim, code=code_of(error), reason=describe(error))
+        else:
+            use.store.give_back(
+                claim, reason=describe(error), delay_s=policy.delay_s * tries, counts=policy.counts
+            )
+    except StaleAttempt as stale:
+        say(log, "stale", job_id=claim.job_id, attempt=claim.attempt, why=stale)
+    if isinstance(error, EngineDead):
+        leave_with_engine()
+
+
+def route_claim(claim: Claim, tokens: int, use: Services) -> Route:
+    """Where this claim's document is read."""
+    profile = get(use.profiles, claim.profile)
+    need = Need(age_s=claim.age_s, window_s=claim.window_s)
+    return route(tokens, need=need, vip=claim.vip, preferred=profile.lanes, lanes=use.lanes)
+
+
+def load_prepared(document_id: str, use: Services) -> PreparedDocument:
+    """The parsed document from the blob store."""
+    return unpack(use.blobs.get(prepared_key(document_id)), PreparedDocument)
+
+
+def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
+    """Another profile's job has parsed the same document with this parser already."""
+    if not use.blobs.exists(prepared_key(claim.document_id)):
+        return None
+    prepared = load_prepared(claim.document_id, use)
+    return prepared if prepared.parser == use.prepare.parser else None
+
+
+def _room(profile: Profile, chosen: Route, use: Services) -> int:
+    """Tokens that a lane's context leaves for the document."""
+    lane = use.lane(chosen.lane)
+    return lane.context_tokens - profile.max_output_tokens - overhead(profile, counter(use.tokenizer))
+
+
+def _rounds(parts: tuple[Part, ...], chosen: Route, use: Services) -> int:
+    """How many times the lane's slots must be filled to read all parts."""
+    return 1 + len(parts) // use.lane(chosen.lane).max_num_seqs
+
+
+def _extract_config(claim: Claim, chosen: Route, use: Services) -> ExtractConfig:
+    return ExtractConfig(
+        job_id=claim.job_id,
+        attempt=claim.attempt,
+        priority=chosen.priority,
+        deadline_s=use.settings.infer_deadline_s,
+        seed=claim.retries + claim.rejections,
+        cache_salt=claim.tenant,
+        prices=use.lane(chosen.lane).prices,
+    )
+
+
+def _better_route(claim: Claim, profile: Profile, prepared: PreparedDocument, use: Services) -> Route:
+    """The next lane of the profile's list; the same one, with another seed, where there is no other."""
+    assert claim.route is not None, "a job in validation has been routed"
+    present = profile.lanes.index(claim.route.lane) if claim.route.lane in profile.lanes else -1
+    rest = profile.lanes[present + 1 :]
+    need = Need(age_s=claim.age_s, window_s=claim.window_s)
+    return route(prepared.tokens, need=need, vip=claim.vip, preferred=rest or profile.lanes, lanes=use.lanes)

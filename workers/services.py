@@ -1,0 +1,111 @@
+"""What the steps of the pipeline need, built once a process from the settings."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from sqlalchemy import Engine as Database
+
+from docmill.types import Route
+from inference.engines.vllm_local import EngineThread
+from inference.lanes import Lane, load_lanes
+from inference.profile import Profile, load_profiles
+from ingest.accept import IngestConfig
+from preprocess.prepare import PrepareConfig
+from storage.blobs import Blobs
+from storage.database import connect
+from storage.jobs import JobStore
+from storage.ports import Stage
+from validation.rules import Ruleset, load_rulesets
+from workers.lease import Leases
+from workers.publish import Publisher
+from workers.settings import Settings, settings
+
+
+@dataclass
+class Services:
+    """Everything that a step may use. Parts are made when first used, so a door needs no model."""
+
+    settings: Settings
+    engine: EngineThread | None = None
+
+    @cached_property
+    def database(self) -> Database:
+        return connect(self.settings.database_url)
+
+    @cached_property
+    def store(self) -> JobStore:
+        return JobStore(self.database)
+
+    @cached_property
+    def blobs(self) -> Blobs:
+        return Blobs.at(self.settings.blob_url)
+
+    @cached_property
+    def profiles(self) -> Mapping[str, Profile]:
+        return load_profiles(self.settings.profiles)
+
+    @cached_property
+    def rulesets(self) -> Mapping[str, Ruleset]:
+        return load_rulesets()
+
+    @cached_property
+    def lanes(self) -> tuple[Lane, ...]:
+        return load_lanes(self.settings.lanes, model=self.settings.model)
+
+    @cached_property
+    def leases(self) -> Leases:
+        return Leases(self.store, self.settings.lease_s)
+
+    @cached_property
+    def publisher(self) -> Publisher:
+        return Publisher(self.store)
+
+    @property
+    def worker(self) -> str:
+        """Who claims: host and process."""
+        return f"{os.uname().nodename}:{os.getpid()}"
+
+    @property
+    def ingest(self) -> IngestConfig:
+        return IngestConfig(max_bytes=self.settings.max_bytes)
+
+    @property
+    def prepare(self) -> PrepareConfig:
+        return PrepareConfig(
+            tokenizer=self.tokenizer,
+            max_pages=self.settings.max_pages,
+            wall_seconds=self.settings.parse_wall_s,
+            memory_bytes=self.settings.parse_memory_bytes,
+            ocr=self.settings.ocr,
+        )
+
+    @property
+    def tokenizer(self) -> Path:
+        """The tokenizer by which documents are measured: that of the first lane's model."""
+        return self.lanes[0].tokenizer or self.settings.model
+
+    def lane(self, name: str) -> Lane:
+        """The lane of this name; a job routed to a lane that is gone goes to the first."""
+        return next((lane for lane in self.lanes if lane.name == name), self.lanes[0])
+
+    def vip(self, tenant: str) -> bool:
+        return tenant in self.settings.vip_tenants
+
+    def send(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool) -> None:
+        """Give a job's next message to the broker now."""
+        self.publisher.publish(job_id, stage, route, hot=hot)
+
+
+_made: dict[int, Services] = {}
+
+
+def services() -> Services:
+    """The services of this process; a forked child makes its own (connections must not cross a fork)."""
+    if os.getpid() not in _made:
+        _made[os.getpid()] = Services(settings())
+    return _made[os.getpid()]
