@@ -9,20 +9,12 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from docmill.codec import builtins, pack, unpack
-from docmill.errors import StaleAttempt
-from docmill.types import Extraction, FieldValue, Finding, Outcome, PreparedDocument, Route, Status, Table, Verdict
+from docmill.types import Extraction, FieldValue, Finding, PreparedDocument, Route, Status, Table, Verdict
+from storage import rules
 from storage.events import record_event
 from storage.near_duplicates import link_near_duplicate
 from storage.ports import HELD_AS, Claim
 from storage.schema import attempts, documents, fields, findings, jobs, ledger, results, tables
-
-#: What the verdict of a validation makes of a job.
-ENDS_AS = {
-    Outcome.PASS: Status.DONE,
-    Outcome.FLAG: Status.DONE,
-    Outcome.REVIEW: Status.NEEDS_REVIEW,
-    Outcome.REJECT: Status.NEEDS_REVIEW,
-}
 
 #: What every change of stage resets.
 RELEASED = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
@@ -41,9 +33,7 @@ def move(connection: Connection, claim: Claim, status: Status, **values: Any) ->
         .values({**RELEASED, **values, "status": status, "updated_at": func.now()})
     )
     if changed.rowcount != 1:
-        raise StaleAttempt(
-            f"attempt {claim.attempt} of {claim.job_id} no longer holds the job: another worker has it, or it ended"
-        )
+        raise rules.stale(claim)
 
 
 def end_attempt(connection: Connection, claim: Claim, outcome: str, **values: Any) -> None:
@@ -161,25 +151,16 @@ def finish_validate(
     connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None
 ) -> Status:
     """validating → done or needs_review with the one result, or → queued again when rejected and `retry` is given."""
-    status = Status.QUEUED if retry else ENDS_AS[verdict.outcome]
+    status = Status.QUEUED if retry else rules.ENDS_AS[verdict.outcome]
     if retry:
         move(connection, claim, status, rejections=jobs.c.rejections + 1, **route_columns(retry))
     else:
-        move(connection, claim, status, finished_at=func.now(), reason=reason_of(verdict))
+        move(connection, claim, status, finished_at=func.now(), reason=rules.reason_of(verdict))
         _save_result(connection, claim, verdict, extraction)
-    end_attempt(connection, claim, "rejected" if retry else "finished")
+    end_attempt(connection, claim, "rejected" if retry else "finished", reason=rules.reason_of(verdict))
     _save_findings(connection, claim, verdict.findings)
     record_event(connection, status, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
     return status
-
-
-def reason_of(verdict: Verdict) -> str:
-    """One line for a person: what decided the verdict."""
-    worst = [finding for finding in verdict.findings if finding.outcome == verdict.outcome]
-    if verdict.outcome == Outcome.PASS or not worst:
-        return "all rules passed"
-    more = f" (and {len(worst) - 1} more)" if len(worst) > 1 else ""
-    return f"{verdict.outcome}: {worst[0].rule}: {worst[0].message}{more}"
 
 
 def _save_result(connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction) -> None:

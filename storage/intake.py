@@ -10,10 +10,11 @@ from sqlalchemy.dialects.postgresql import insert
 from docmill.types import Document, Status
 from storage.events import record_event
 from storage.ports import Order, Receipt, Submission
+from storage.rules import duplicate_reason, seconds_allowed
 from storage.schema import documents, jobs, submissions
 
-#: By when a request that somebody waits for is overdue.
-IMMEDIATE_DEADLINE_S = 60
+#: What makes two submissions the same file at the same door.
+SAME_FILE = ("tenant", "source", "name", "etag", "profile")
 
 
 def accept(
@@ -21,11 +22,11 @@ def accept(
 ) -> Receipt:
     """Insert what is new of document and job, and the submission; see `ports.Jobs.accept`."""
     known = _known(connection, submission)
-    if known is not None:
+    if known is not None and known.outcome != "refused":
         return known
     _insert_document(connection, document, blob_key)
     created = _insert_job(connection, document, order)
-    reason = None if created else _duplicate_reason(connection, order.job_id)
+    job_id, reason = (order.job_id, None) if created else _present_job(connection, document, order)
     return _insert_submission(
         connection,
         submission,
@@ -34,14 +35,14 @@ def accept(
         code=None if created else "duplicate",
         reason=reason,
         document_id=document.document_id,
-        job_id=order.job_id,
+        job_id=job_id,
     )
 
 
 def refuse(connection: Connection, submission: Submission, *, code: str, reason: str, sha256: str | None) -> Receipt:
     """Insert the submission with its reason; see `ports.Jobs.refuse`."""
     known = _known(connection, submission)
-    if known is not None:
+    if known is not None and (known.outcome != "refused" or known.reason == reason):
         return known
     record_event(connection, "refused", tenant=submission.tenant, detail={"name": submission.name, "code": code})
     return _insert_submission(connection, submission, sha256=sha256, outcome="refused", code=code, reason=reason)
@@ -49,13 +50,7 @@ def refuse(connection: Connection, submission: Submission, *, code: str, reason:
 
 def _known(connection: Connection, submission: Submission) -> Receipt | None:
     row = connection.execute(
-        select(submissions).where(
-            submissions.c.tenant == submission.tenant,
-            submissions.c.source == submission.source,
-            submissions.c.name == submission.name,
-            submissions.c.etag == submission.etag,
-            submissions.c.profile == submission.profile,
-        )
+        select(submissions).where(*(submissions.c[name] == getattr(submission, name) for name in SAME_FILE))
     ).one_or_none()
     if row is None:
         return None
@@ -76,7 +71,6 @@ def _insert_document(connection: Connection, document: Document, blob_key: str) 
 
 
 def _insert_job(connection: Connection, document: Document, order: Order) -> bool:
-    allowed_s = order.window_s or IMMEDIATE_DEADLINE_S
     values = {
         "job_id": order.job_id,
         "document_id": document.document_id,
@@ -86,7 +80,7 @@ def _insert_job(connection: Connection, document: Document, order: Order) -> boo
         "profile_version": order.profile_version,
         "status": Status.RECEIVED,
         "window_s": order.window_s,
-        "deadline": func.now() + timedelta(seconds=allowed_s),
+        "deadline": func.now() + timedelta(seconds=seconds_allowed(order)),
         "vip": order.vip,
         "ordering_key": order.ordering_key,
     }
@@ -97,16 +91,22 @@ def _insert_job(connection: Connection, document: Document, order: Order) -> boo
     return created
 
 
-def _duplicate_reason(connection: Connection, job_id: str) -> str:
-    name = connection.execute(
-        select(documents.c.name)
-        .join(jobs, jobs.c.document_id == documents.c.document_id)
-        .where(jobs.c.job_id == job_id)
-    ).scalar_one()
-    return f"the same bytes as {name}, already read as {job_id}: its result holds for this file too"
+def _present_job(connection: Connection, document: Document, order: Order) -> tuple[str, str]:
+    """The job that stands for the same bytes and profile, and what to say of it."""
+    row = connection.execute(
+        select(jobs.c.job_id, documents.c.name)
+        .join(documents, documents.c.document_id == jobs.c.document_id)
+        .where(
+            jobs.c.document_id == document.document_id,
+            jobs.c.profile == order.profile,
+            jobs.c.profile_version == order.profile_version,
+        )
+    ).one()
+    return row.job_id, duplicate_reason(row.name, row.job_id)
 
 
 def _insert_submission(connection: Connection, submission: Submission, **outcome: str | None) -> Receipt:
+    """The file's record. A refusal is not for ever: the same file handed in again (a limit was raised) replaces it."""
     values = {
         "tenant": submission.tenant,
         "source": submission.source,
@@ -116,11 +116,14 @@ def _insert_submission(connection: Connection, submission: Submission, **outcome
         "size_bytes": submission.size_bytes,
         **outcome,
     }
-    statement = insert(submissions).values(values).on_conflict_do_nothing().returning(submissions.c.submission_id)
-    number = connection.execute(statement).scalar_one_or_none()
+    upsert = insert(submissions).values(values)
+    again = upsert.on_conflict_do_update(
+        index_elements=SAME_FILE, set_={**outcome, "created_at": func.now()}, where=submissions.c.outcome == "refused"
+    )
+    number = connection.execute(again.returning(submissions.c.submission_id)).scalar_one_or_none()
     if number is None:
         known = _known(connection, submission)
-        assert known is not None, "a conflicting submission was rolled back meanwhile"
+        assert known is not None, "a submission that stands in the way is there to be read"
         return known
     return Receipt(
         number, str(outcome["outcome"]), outcome.get("document_id"), outcome.get("job_id"), outcome.get("reason")

@@ -22,21 +22,12 @@ from docmill.types import (
     Status,
     Verdict,
 )
-from storage import finish, intake, reading
+from storage import finish, intake, reading, rules
 from storage.database import transactional
 from storage.events import record_event
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
+from storage.rules import STAGE_OF
 from storage.schema import attempts, documents, jobs
-
-#: The stage that a job in this status waits for or is in.
-STAGE_OF = {
-    Status.RECEIVED: Stage.PARSE,
-    Status.QUEUED: Stage.INFER,
-    Status.RUNNING: Stage.INFER,
-    Status.VALIDATING: Stage.VALIDATE,
-}
-#: A job whose worker died this often is poison: it is kept with its bytes and not tried again.
-POISON = "poison"
 
 
 def seconds_since(moment: Any) -> Any:
@@ -129,7 +120,7 @@ class JobStore:
 
     @transactional
     def fail(self, connection: Connection, claim: Claim, *, code: str, reason: str) -> None:
-        finish.move(connection, claim, Status.FAILED, reason=f"{code}: {reason}", finished_at=func.now())
+        finish.move(connection, claim, Status.FAILED, reason=rules.failure_reason(code, reason), finished_at=func.now())
         finish.end_attempt(connection, claim, "failed", reason=reason)
         record_event(connection, "failed", job_id=claim.job_id, attempt=claim.attempt, detail={"code": code})
 
@@ -139,11 +130,16 @@ class JobStore:
             update(jobs)
             .where(jobs.c.job_id == job_id, jobs.c.tenant == tenant, jobs.c.status.not_in(TERMINAL))
             .values(
-                {**finish.RELEASED, "status": Status.CANCELLED, "reason": "cancelled by the caller"}
+                {**finish.RELEASED, "status": Status.CANCELLED, "reason": rules.CANCELLED}
                 | {"finished_at": func.now(), "updated_at": func.now()}
             )
         )
         if changed.rowcount:
+            connection.execute(
+                update(attempts)
+                .where(attempts.c.job_id == job_id, attempts.c.ended_at.is_(None))
+                .values(ended_at=func.clock_timestamp(), outcome="cancelled", reason=rules.CANCELLED)
+            )
             record_event(connection, "cancelled", job_id=job_id, tenant=tenant)
         return changed.rowcount == 1
 
@@ -153,19 +149,21 @@ class JobStore:
 
     @transactional
     def waiting(self, connection: Connection, *, limit: int) -> Sequence[Waiting]:
-        return [_waiting_of(row) for row in connection.execute(_waiting_jobs().limit(limit))]
+        return [_waiting_of(row) for row in connection.execute(_waiting_jobs(limit))]
 
     @transactional
     def in_flight(self, connection: Connection) -> dict[str, int]:
+        before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), rules.PARSE_HOT), else_=rules.PARSE_COLD)
+        queue = case((jobs.c.status == Status.RECEIVED, before_parse), else_=jobs.c.queue).label("queue")
         rows = connection.execute(
-            select(jobs.c.queue, func.count())
+            select(queue, func.count())
             .where(
-                jobs.c.status.in_([Status.QUEUED, Status.RUNNING]),
+                jobs.c.status.in_([Status.RECEIVED, Status.QUEUED, Status.RUNNING]),
                 or_(jobs.c.published_at.is_not(None), jobs.c.lease_until.is_not(None)),
             )
-            .group_by(jobs.c.queue)
+            .group_by(queue)
         )
-        return {queue: count for queue, count in rows}
+        return {name: count for name, count in rows}
 
     @transactional
     def mark_published(self, connection: Connection, job_ids: Iterable[str]) -> None:
@@ -261,19 +259,34 @@ def _claim_of(connection: Connection, job_id: str, stage: Stage) -> Claim:
     )
 
 
-def _waiting_jobs() -> Select[Any]:
-    """Hot before warm before cold, then by deadline: the order in which waiting jobs get their messages."""
-    hottest_first = case({Heat.HOT: 0, Heat.WARM: 1, Heat.COLD: 2}, value=jobs.c.heat, else_=0)
-    return (
-        select(jobs, documents.c.tokens, seconds_since(jobs.c.needed_at).label("age_s"))
-        .join(documents, documents.c.document_id == jobs.c.document_id)
+def _waiting_jobs(limit: int) -> Select[Any]:
+    """Hot before warm before cold, then by deadline: the order in which waiting jobs get their messages.
+
+    All of what is hot comes first. Of the rest the limit takes the foremost of every queue and tenant: a long backlog
+    of one must not hide the others, whose lanes may be idle.
+    """
+    before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), Heat.HOT), else_=Heat.COLD)
+    hottest = case(rules.HOTTEST_FIRST, value=func.coalesce(jobs.c.heat, before_parse))
+    within = func.row_number().over(
+        partition_by=(jobs.c.queue, jobs.c.tenant), order_by=(jobs.c.deadline, jobs.c.created_at, jobs.c.job_id)
+    )
+    waiting = (
+        select(jobs.c.job_id, hottest.label("hottest"), within.label("turn"))
         .where(
             jobs.c.status.in_(list(WAITS_FOR.values())),
             jobs.c.lease_until.is_(None),
             jobs.c.published_at.is_(None),
             or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
         )
-        .order_by(hottest_first, jobs.c.deadline, jobs.c.created_at)
+        .subquery()
+    )
+    is_hot = waiting.c.hottest == rules.HOTTEST_FIRST[Heat.HOT]
+    foremost = select(waiting).order_by(is_hot.desc(), waiting.c.turn, waiting.c.hottest).limit(limit).subquery()
+    return (
+        select(jobs, documents.c.tokens, seconds_since(jobs.c.needed_at).label("age_s"))
+        .join(foremost, foremost.c.job_id == jobs.c.job_id)
+        .join(documents, documents.c.document_id == jobs.c.document_id)
+        .order_by(foremost.c.hottest, jobs.c.deadline, jobs.c.created_at, jobs.c.job_id)
     )
 
 
@@ -295,17 +308,14 @@ def _waiting_of(row: Row[Any]) -> Waiting:
 def _end_leases(connection: Connection, max_lost: int) -> Sequence[Row[Any]]:
     """Take back every job whose lease has ended; the attempt that held it can write nothing any more."""
     lost = jobs.c.lost + 1
-    back = case({status: WAITS_FOR[stage] for status, stage in STAGE_OF.items()}, value=jobs.c.status)
+    back = case(rules.GOES_BACK_TO, value=jobs.c.status)
     ended = connection.execute(
         update(jobs)
         .where(jobs.c.lease_until < func.now())
         .values(
             lost=lost,
             status=case((lost >= max_lost, Status.FAILED), else_=back),
-            reason=case(
-                (lost >= max_lost, f"{POISON}: its worker was lost {max_lost} times; the bytes are kept"),
-                else_=jobs.c.reason,
-            ),
+            reason=case((lost >= max_lost, rules.poison_reason(max_lost)), else_=jobs.c.reason),
             finished_at=case((lost >= max_lost, func.now()), else_=None),
             updated_at=func.now(),
             **finish.RELEASED,
@@ -316,7 +326,7 @@ def _end_leases(connection: Connection, max_lost: int) -> Sequence[Row[Any]]:
         connection.execute(
             update(attempts)
             .where(attempts.c.job_id == row.job_id, attempts.c.no == row.attempt)
-            .values(ended_at=func.now(), outcome="lost", reason="the lease ended: the worker died or hung")
+            .values(ended_at=func.now(), outcome="lost", reason=rules.LOST)
         )
         record_event(connection, "lease_ended", job_id=row.job_id, attempt=row.attempt, detail={"now": row.status})
     return ended

@@ -8,25 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import numpy as np
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from storage.rules import SIMILAR, similarity
 from storage.schema import documents, minhash_bands
-
-#: Estimated Jaccard from which two documents are linked.
-SIMILAR = 0.8
 
 
 def link_near_duplicate(
     connection: Connection, tenant: str, document_id: str, signature: bytes, bands: Sequence[int]
 ) -> None:
-    """Link the document to the most similar earlier one of its tenant, and index it."""
+    """Link the document to the most similar one of its tenant that was indexed before, and index it.
+
+    A document is linked once: another profile's job parses it again, and a link made then could close a circle.
+    """
     if not bands:
         return
     # One writer a tenant at a time: without it two workers would each miss the other's document.
     connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"near:{tenant}", 0))))
-    best = _most_similar(connection, tenant, document_id, signature, bands)
+    if _indexed(connection, document_id):
+        return
+    best = _most_similar(connection, tenant, signature, bands)
     if best is not None:
         connection.execute(
             update(documents)
@@ -37,8 +39,13 @@ def link_near_duplicate(
     connection.execute(insert(minhash_bands).on_conflict_do_nothing(), rows)
 
 
+def _indexed(connection: Connection, document_id: str) -> bool:
+    known = select(minhash_bands.c.document_id).where(minhash_bands.c.document_id == document_id)
+    return bool(connection.execute(select(known.exists())).scalar_one())
+
+
 def _most_similar(
-    connection: Connection, tenant: str, document_id: str, signature: bytes, bands: Sequence[int]
+    connection: Connection, tenant: str, signature: bytes, bands: Sequence[int]
 ) -> tuple[str, float] | None:
     rows = connection.execute(
         select(documents.c.document_id, documents.c.signature)
@@ -47,20 +54,11 @@ def _most_similar(
                 select(minhash_bands.c.document_id).where(
                     minhash_bands.c.tenant == tenant,
                     minhash_bands.c.band.in_(bands),
-                    minhash_bands.c.document_id != document_id,
                 )
-            ),
-            documents.c.near_duplicate_of.is_distinct_from(document_id),
+            )
         )
         .order_by(documents.c.created_at)
     ).all()
     scored = [(row.document_id, similarity(signature, row.signature)) for row in rows]
     best = max(scored, key=lambda pair: pair[1], default=None)
     return best if best is not None and best[1] >= SIMILAR else None
-
-
-def similarity(one: bytes, other: bytes) -> float:
-    """Estimated Jaccard index: the share of equal minima (Broder 1997). 0 where a signature is empty."""
-    if not one or len(one) != len(other):
-        return 0.0
-    return float(np.mean(np.frombuffer(one, dtype="<u4") == np.frombuffer(other, dtype="<u4")))

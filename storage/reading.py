@@ -9,7 +9,9 @@ from sqlalchemy import Connection, Row, Select, select, text
 
 from docmill.errors import NotFound
 from docmill.types import BBox, Finding, Heat, LengthClass, Outcome, Record, Status
-from storage.schema import documents, findings, jobs, results, submissions
+from storage.ports import Stage
+from storage.rules import no_such_job
+from storage.schema import attempts, documents, findings, jobs, results, submissions
 
 
 def record(connection: Connection, job_id: str, *, tenant: str | None = None) -> Record:
@@ -19,7 +21,7 @@ def record(connection: Connection, job_id: str, *, tenant: str | None = None) ->
         statement = statement.where(jobs.c.tenant == tenant)
     row = connection.execute(statement).one_or_none()
     if row is None:
-        raise NotFound(f"there is no job {job_id}; `docmill status` and GET /v1/jobs list those that exist")
+        raise no_such_job(job_id)
     return _record_of(row, _findings(connection, row))
 
 
@@ -75,9 +77,13 @@ def _records() -> Select[Any]:
 def _findings(connection: Connection, row: Row[Any]) -> tuple[Finding, ...]:
     """The findings of the last attempt that was validated."""
     last = (
-        select(findings.c.attempt)
-        .where(findings.c.job_id == row.job_id)
-        .order_by(findings.c.attempt.desc())
+        select(attempts.c.no)
+        .where(
+            attempts.c.job_id == row.job_id,
+            attempts.c.stage == Stage.VALIDATE,
+            attempts.c.outcome.in_(["finished", "rejected"]),
+        )
+        .order_by(attempts.c.no.desc())
         .limit(1)
         .scalar_subquery()
     )

@@ -105,6 +105,7 @@ minhash_bands = Table(
     Column("tenant", String, primary_key=True),
     Column("band", BigInteger, primary_key=True),
     Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
+    Index("ix_minhash_bands_document_id", "document_id"),
 )
 
 tables = Table(
