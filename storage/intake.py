@@ -54,7 +54,7 @@ def _known(connection: Connection, submission: Submission) -> Receipt | None:
     ).one_or_none()
     if row is None:
         return None
-    return Receipt(row.submission_id, row.outcome, row.document_id, row.job_id, row.reason)
+    return Receipt(row.submission_id, row.outcome, row.document_id, row.job_id, row.code, row.reason)
 
 
 def _insert_document(connection: Connection, document: Document, blob_key: str) -> None:
@@ -126,5 +126,10 @@ def _insert_submission(connection: Connection, submission: Submission, **outcome
         assert known is not None, "a submission that stands in the way is there to be read"
         return known
     return Receipt(
-        number, str(outcome["outcome"]), outcome.get("document_id"), outcome.get("job_id"), outcome.get("reason")
+        number,
+        str(outcome["outcome"]),
+        outcome.get("document_id"),
+        outcome.get("job_id"),
+        outcome.get("code"),
+        outcome.get("reason"),
     )

@@ -63,6 +63,7 @@ class Receipt:
     outcome: str
     document_id: str | None
     job_id: str | None
+    code: str | None = None
     reason: str | None = None
 
 

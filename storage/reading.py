@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, select, text
+from sqlalchemy import Connection, Row, Select, String, cast, select, text
 
 from docmill.errors import NotFound
 from docmill.types import BBox, Finding, Heat, LengthClass, Outcome, Record, Status
@@ -46,6 +46,25 @@ def document(connection: Connection, document_id: str, *, tenant: str) -> dict[s
         raise NotFound(f"there is no document {document_id}; POST /v1/documents makes one")
     ids = connection.execute(select(jobs.c.job_id).where(jobs.c.document_id == document_id)).scalars()
     return {**row._mapping, "jobs": list(ids)}
+
+
+def fields(connection: Connection, job_id: str) -> list[dict[str, Any]]:
+    """The values of a job with their places; decimals as strings, so that JSON loses no digit."""
+    columns = schema_fields.c
+    rows = connection.execute(
+        select(
+            columns.path,
+            columns.text,
+            cast(columns.value, String).label("value"),
+            columns.unit,
+            columns.page,
+            columns.bbox,
+            columns.verdict,
+        )
+        .where(columns.job_id == job_id)
+        .order_by(columns.field_id)
+    )
+    return [dict(row._mapping) for row in rows]
 
 
 def blob_key(connection: Connection, document_id: str) -> str:

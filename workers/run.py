@@ -1,0 +1,82 @@
+"""The processes of docmill, each started by a command: parse, GPU and validate workers, beat, API."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+import uvicorn
+from prometheus_client import start_http_server
+
+from docmill.log import FORMAT
+from workers.api.app import make_api
+from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
+from workers.engine_host import start_engine
+from workers.services import Services, services
+
+
+def worker(kind: str) -> None:
+    """Run a worker of this kind until SIGTERM."""
+    use = services()
+    if use.settings.metrics_port:
+        start_http_server(use.settings.metrics_port)
+    RUN[kind](use)
+
+
+def parse_worker(use: Services) -> None:
+    """PyMuPDF is not thread-safe: processes, each with a reader child of its own."""
+    _celery("parse", PARSE_QUEUES, "prefork", use.settings.parse_concurrency, use)
+
+
+def validate_worker(use: Services) -> None:
+    """Checks are CPU work: processes. It also drains `control`."""
+    _celery("validate", VALIDATE_QUEUES, "prefork", use.settings.validate_concurrency, use)
+
+
+def gpu_worker(use: Services) -> None:
+    """The engine first, then one thread for each of its slots, so that its batches stay full."""
+    lane = use.lane(use.settings.lane)
+    use.engine = start_engine(lane, use)
+    try:
+        _celery(f"gpu-{lane.name}", lane.queues, "threads", lane.max_num_seqs, use)
+    finally:
+        use.engine.close()
+
+
+RUN: dict[str, Callable[[Services], None]] = {
+    "parse": parse_worker,
+    "gpu": gpu_worker,
+    "validate": validate_worker,
+}
+
+
+def beat() -> None:
+    """The clock: a message each tick for dispatch, sweep and the inbox."""
+    schedule = services().settings.home / "beat-schedule"
+    schedule.parent.mkdir(parents=True, exist_ok=True)
+    app.start(["beat", "--schedule", str(schedule), "--pidfile", "", "--loglevel", "WARNING"])
+
+
+def api() -> None:
+    """The HTTP door."""
+    use = services()
+    logging.basicConfig(format=FORMAT, level=use.settings.log_level)
+    uvicorn.run(
+        make_api(use), host=use.settings.api_host, port=use.settings.api_port, log_level="warning", access_log=False
+    )
+
+
+def _celery(name: str, queues: tuple[str, ...], pool: str, concurrency: int, use: Services) -> None:
+    app.worker_main(
+        [
+            "worker",
+            *("--hostname", f"{name}@%h"),
+            *("--queues", ",".join(queues)),
+            *("--pool", pool),
+            *("--concurrency", str(concurrency)),
+            *("--loglevel", use.settings.log_level),
+            "--without-gossip",
+            "--without-mingle",
+            "--without-heartbeat",
+        ]
+    )
