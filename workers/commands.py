@@ -1,0 +1,84 @@
+"""What the commands of the command line do."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from docmill.types import PreparedDocument, Source
+from ingest.accept import accept
+from preprocess.prepare import prepare
+from storage import api_keys, reading
+from storage.ports import Receipt
+from workers.intake import submit
+from workers.local import read_address
+from workers.processes import alive, marked
+from workers.services import services
+
+
+def submit_paths(paths: Sequence[Path], profile: str, tenant: str) -> Iterator[tuple[Path, Receipt]]:
+    """Submit each file, and each PDF below each folder, as one batch."""
+    use = services()
+    with use.database.begin() as connection:
+        batch_id = reading.new_batch(connection, f"batch_{uuid.uuid4().hex[:24]}", tenant, label="cli")
+    for path in _files(paths):
+        yield (
+            path,
+            submit(
+                path.read_bytes(),
+                name=path.name,
+                tenant=tenant,
+                profile_name=profile,
+                source=Source.CLI,
+                use=use,
+                batch_id=batch_id,
+            ),
+        )
+
+
+def _files(paths: Sequence[Path]) -> Iterator[Path]:
+    for path in paths:
+        yield from sorted(path.rglob("*.pdf")) if path.is_dir() else [path]
+
+
+def status_lines() -> Iterator[str]:
+    """Jobs by status and processes by program."""
+    use = services()
+    for status, count in sorted(use.store.counts().items()):
+        yield f"{status:14}{count:>8}"
+    address = read_address(use.settings)
+    if address is not None and alive([address.pid]):
+        programs = sorted({process.environ().get("DOCMILL_PROGRAM", "") for process in marked(_stack())})
+        yield f"stack of {use.settings.home}: pid {address.pid}, API {address.api_url}, running: {', '.join(programs)}"
+
+
+def _stack() -> str:
+    return str(services().settings.home.resolve())
+
+
+def result_rows(tenant: str, limit: int) -> list[dict[str, Any]]:
+    """Rows of `v_results`, the oldest first."""
+    with services().database.begin() as connection:
+        return reading.view(connection, "v_results", tenant=tenant or None, limit=limit, order_by="submitted_at")
+
+
+def parse_file(path: Path) -> PreparedDocument:
+    """Read one PDF with the settings' limits. Raises InputError."""
+    use = services()
+    data = path.read_bytes()
+    document = accept(data, name=path.name, tenant=use.settings.tenant, source=Source.CLI, config=use.ingest)
+    return prepare(data, document.document_id, use.prepare)
+
+
+def parsed_text(prepared: PreparedDocument) -> str:
+    """What the model would be shown."""
+    head = f"{len(prepared.pages)} pages, {len(prepared.tables)} tables, {prepared.tokens} tokens"
+    return "\n\n".join([head, *prepared.warnings, *(chunk.text for chunk in prepared.chunks)])
+
+
+def make_key(tenant: str, label: str) -> str:
+    """A new API key."""
+    with services().database.begin() as connection:
+        return api_keys.create(connection, tenant, label)
