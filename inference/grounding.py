@@ -1,0 +1,207 @@
+"""A grammar in which the grounded fields of a schema can only take text of this part of the document.
+
+The grammar is Lark as llguidance reads it (vLLM's "guidance" backend). Keys come in the order of the schema, without
+white space. `number`, `date` and `id` fields choose among whole candidates; `verbatim` and `quote` fields copy a run
+of whole words (of characters in Chinese) from within one piece. Text that is not grounded may hold no digit: a number
+that cannot be cited is not written. A field for which the part prints no candidate can only be null.
+
+The first line is a comment with an answer that the grammar accepts; it is there for logs, tests and the stub engine.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from docmill.types import Part
+from inference.candidates import KINDS, Candidate, find
+from inference.text import CJK, Plain, one_line
+
+SPAN_KINDS = ("verbatim", "quote")
+#: Characters of a copied name, of a quotation, and of free text, where the schema gives no maxLength.
+LONGEST = {"verbatim": 80, "quote": 160, "free": 160}
+EXAMPLE_MARK = "// example: "
+
+#: A word with what holds it together, one Chinese character, or one other sign; never a part of a number.
+_CHUNK = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:[.,'’&/_-][^\W{CJK}]+)*|.")
+_FULL_WIDTH_NUMBER = re.compile("[０-９]+(?:[.,．，][０-９]+)*")
+
+#: The signs that JSON escapes; each is a chunk of its own.
+_ESCAPED = frozenset('"\\')
+
+
+@dataclass(frozen=True)
+class Grounding:
+    """The grammar for one part, and where its candidates stand; `plains[i]` is `part.pieces[i]` as one line."""
+
+    grammar: str
+    part: Part
+    plains: tuple[Plain, ...]
+    candidates: Mapping[str, tuple[Candidate, ...]]
+
+
+def ground(schema: Mapping[str, Any], part: Part) -> Grounding:
+    """Find the candidates that the schema's fields may take in this part, and write the grammar."""
+    plains = tuple(one_line(piece.printed.text, cell=piece.table_id is not None) for piece in part.pieces)
+    candidates = find(plains)
+    writer = _Writer({kind: list(dict.fromkeys(c.text for c in found)) for kind, found in candidates.items()}, plains)
+    return Grounding(writer.write(schema), part, plains, candidates)
+
+
+def example_in(grammar: str) -> str | None:
+    """The answer that `ground` wrote into the grammar's first line."""
+    first = grammar.partition("\n")[0]
+    return first.removeprefix(EXAMPLE_MARK) if first.startswith(EXAMPLE_MARK) else None
+
+
+def chunks(text: str) -> list[str]:
+    """The text cut where a copied span may begin or end."""
+    found: list[str] = []
+    position = 0
+    for number in _FULL_WIDTH_NUMBER.finditer(text):
+        found += [*_CHUNK.findall(text[position : number.start()]), number.group()]
+        position = number.end()
+    return found + _CHUNK.findall(text[position:])
+
+
+@dataclass(frozen=True)
+class _Written:
+    """The name of a rule, and a value that it accepts."""
+
+    rule: str
+    example: Any
+
+
+@dataclass
+class _Writer:
+    """Collects the lines of one grammar; a rule that several fields share is written once."""
+
+    values: Mapping[str, Sequence[str]]
+    plains: Sequence[Plain]
+    lines: dict[str, str] = field(default_factory=dict)
+
+    def write(self, schema: Mapping[str, Any]) -> str:
+        root = self._rule(schema)
+        if root is None:
+            raise ValueError(
+                "a required field of the schema can take no value in this part; make grounded fields nullable"
+            )
+        example = EXAMPLE_MARK + json.dumps(root.example, ensure_ascii=False, separators=(",", ":"))
+        body = [f"{name}: {text}" for name, text in self.lines.items()]
+        return "\n".join([example, f"start: {root.rule}", *body]) + "\n"
+
+    def _rule(self, schema: Mapping[str, Any]) -> _Written | None:
+        """The rule of a schema, or None if this part prints nothing that it could take."""
+        if "x-source" in schema:
+            written = self._grounded(schema)
+        elif "enum" in schema or "const" in schema or _type(schema) in {"integer", "number", "boolean", "null"}:
+            return self._json(schema)
+        else:
+            written = {"object": self._object, "array": self._array, "string": self._free}[_type(schema)](schema)
+        return self._or_null(written, schema)
+
+    def _or_null(self, written: _Written | None, schema: Mapping[str, Any]) -> _Written | None:
+        if "null" not in _types(schema):
+            return written
+        if written is None:
+            return _Written('"null"', None)
+        return _Written(self._line(f"{written.rule.lower()}_or_null", f'{written.rule} | "null"'), written.example)
+
+    def _grounded(self, schema: Mapping[str, Any]) -> _Written | None:
+        source = schema["x-source"]
+        return self._candidate(source) if source in KINDS else self._span(source, schema)
+
+    def _candidate(self, kind: str) -> _Written | None:
+        values = self.values[kind]
+        if not values:
+            return None
+        return _Written(self._line(kind, f"%json {_json({'enum': list(values)})}"), values[0])
+
+    def _span(self, kind: str, schema: Mapping[str, Any]) -> _Written | None:
+        example = next((plain.text.split()[0] for plain in self.plains if plain.text.strip()), None)
+        if example is None:
+            return None
+        longest = schema.get("maxLength", LONGEST[kind])
+        if "SPAN" not in self.lines:
+            self._line("SPAN", f"%regex {_json({'substring_chunks': self._escaped_chunks()})}")
+        bounded = self._line(f"SPAN_{longest}", f"SPAN & {_run(longest)}")
+        return _Written(self._line(f"copied_{longest}", f'"\\"" {bounded} "\\""'), _first_chunks(example, longest))
+
+    def _escaped_chunks(self) -> list[str]:
+        """The chunks of all pieces as they stand inside a JSON string; a line break, which no span crosses, between."""
+        escaped: list[str] = []
+        for plain in self.plains:
+            escaped += [chunk if chunk not in _ESCAPED else _json(chunk)[1:-1] for chunk in chunks(plain.text)]
+            escaped.append("\n")
+        return escaped
+
+    def _free(self, schema: Mapping[str, Any]) -> _Written:
+        longest = schema.get("maxLength", LONGEST["free"])
+        text = self._line(f"FREE_{longest}", rf'/[^"\\\x00-\x1f\x7f0-9０-９]{{1,{longest}}}/')
+        return _Written(self._line(f"free_{longest}", f'"\\"" {text} "\\""'), "none"[:longest])
+
+    def _json(self, schema: Mapping[str, Any]) -> _Written:
+        plain = {key: value for key, value in schema.items() if not key.startswith("x-")}
+        return _Written(self._line(f"json_{len(self.lines)}", f"%json {_json(plain)}"), _example_of(plain))
+
+    def _object(self, schema: Mapping[str, Any]) -> _Written | None:
+        parts: list[str] = []
+        example: dict[str, Any] = {}
+        for name, inner in schema["properties"].items():
+            written = self._rule(inner)
+            if written is None:
+                return None
+            parts.append(f"{_json(('{' if not parts else ',') + _json(name) + ':')} {written.rule}")
+            example[name] = written.example
+        return _Written(self._line(f"object_{len(self.lines)}", " ".join([*parts, '"}"'])), example)
+
+    def _array(self, schema: Mapping[str, Any]) -> _Written:
+        item = self._rule(schema["items"])
+        if item is None:
+            return _Written('"[]"', [])
+        more = schema.get("maxItems", 8) - 1
+        first = f'"[" {item.rule} ("," {item.rule}){{0,{more}}} "]"'
+        nothing = "" if schema.get("minItems", 0) else '"[]" | '
+        return _Written(self._line(f"array_{len(self.lines)}", nothing + first), [item.example])
+
+    def _line(self, name: str, text: str) -> str:
+        self.lines.setdefault(name, text)
+        return name
+
+
+def _types(schema: Mapping[str, Any]) -> Sequence[str]:
+    kind = schema.get("type", "string" if "x-source" in schema else "object")
+    return [kind] if isinstance(kind, str) else kind
+
+
+def _type(schema: Mapping[str, Any]) -> str:
+    return next((kind for kind in _types(schema) if kind != "null"), "null")
+
+
+def _run(longest: int) -> str:
+    """Starts and ends with something other than a space, stays on its piece, and is not too long."""
+    return rf"/[^ \n]([^\n]{{0,{max(0, longest - 2)}}}[^ \n])?/"
+
+
+def _first_chunks(text: str, longest: int) -> str:
+    kept = ""
+    for chunk in chunks(text):
+        if kept and len(_json(kept + chunk)) - 2 > longest:
+            break
+        kept += chunk
+    return kept
+
+
+def _example_of(schema: Mapping[str, Any]) -> Any:
+    if "const" in schema:
+        return schema["const"]
+    if "enum" in schema:
+        return schema["enum"][0]
+    return {"integer": 0, "number": 0, "boolean": False, "null": None}[_type(schema)]
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
