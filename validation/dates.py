@@ -1,0 +1,128 @@
+"""Dates as they are printed, in English and Chinese, to days.
+
+03/04/2024 may be either day: such a date has two readings and says so. A month (March 2024, 2024年3月) is a period and
+has no day. Our own table: dateutil and dateparser guess what is missing from today's date, and a guess is no evidence.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date
+
+from validation.chinese import chinese_number
+from validation.text import half
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """A date in a text. `readings`: one day; two if print does not tell which is the month; none for a month or for
+    a day that no calendar has (`impossible`)."""
+
+    text: str
+    start: int
+    stop: int
+    readings: tuple[date, ...]
+    month: tuple[int, int] | None = None
+
+    @property
+    def day(self) -> date | None:
+        """The day, if there is exactly one reading."""
+        return self.readings[0] if len(self.readings) == 1 else None
+
+    @property
+    def ambiguous(self) -> bool:
+        return len(self.readings) > 1
+
+    @property
+    def impossible(self) -> bool:
+        return not self.readings and self.month is None
+
+
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH = (
+    "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"
+    "|nov(?:ember)?|dec(?:ember)?"
+)
+_ZH = "〇○零一二三四五六七八九"
+#: Two-digit years from here on are of the last century, as POSIX has it.
+_PIVOT = 69
+_DATE = re.compile(
+    rf"(?P<ymd>(?<![0-9.,/-])(?P<y1>[0-9]{{4}})(?P<sep>[-/.])(?P<m1>[0-9]{{1,2}})(?P=sep)(?P<d1>[0-9]{{1,2}})(?![0-9]))"
+    rf"|(?P<zh>(?<![0-9])(?P<y2>[0-9]{{4}})\s?年\s?(?P<m2>[0-9]{{1,2}})\s?月(?:\s?(?P<d2>[0-9]{{1,2}})\s?[日号])?)"
+    rf"|(?P<han>(?P<y3>[{_ZH}]{{4}})年(?P<m3>[{_ZH}十]{{1,3}})月(?:(?P<d3>[{_ZH}十]{{1,3}})[日号])?)"
+    rf"|(?P<xxy>(?<![0-9.,/-])(?P<a>[0-9]{{1,2}})(?P<mark>[-/.])(?P<b>[0-9]{{1,2}})(?P=mark)(?P<y4>[0-9]{{4}})(?![0-9]))"
+    rf"|(?P<dmy>(?<![0-9A-Za-z])(?P<d5>[0-9]{{1,2}})(?:st|nd|rd|th)?[\s-]+(?:day\s+)?(?:of\s+)?(?P<m5>{_MONTH})\.?,?[\s-]+"
+    rf"(?P<y5>[0-9]{{4}}|[0-9]{{2}}(?=[\s,;)]|$))(?![0-9]))"
+    rf"|(?P<mdy>(?<![A-Za-z])(?P<m6>{_MONTH})\.?\s+(?P<d6>[0-9]{{1,2}})(?:st|nd|rd|th)?,?\s+(?P<y6>[0-9]{{4}})(?![0-9]))"
+    rf"|(?P<my>(?<![A-Za-z])(?P<m7>{_MONTH})\.?,?\s+(?P<y7>[0-9]{{4}})(?![0-9]))"
+    rf"|(?P<run>(?<![0-9A-Za-z.,/-])(?P<y8>(?:19|20)[0-9]{{2}})(?P<m8>0[1-9]|1[0-2])(?P<d8>[0-2][0-9]|3[01])(?![0-9A-Za-z/-]|[.,][0-9]))",
+    re.IGNORECASE,
+)
+#: Which groups hold year, month and day of each style.
+_PARTS = {
+    "ymd": ("y1", "m1", "d1"),
+    "zh": ("y2", "m2", "d2"),
+    "han": ("y3", "m3", "d3"),
+    "dmy": ("y5", "m5", "d5"),
+    "mdy": ("y6", "m6", "d6"),
+    "my": ("y7", "m7", None),
+    "run": ("y8", "m8", "d8"),
+}
+
+
+def parse_date(text: str) -> Dated | None:
+    """The one date that the whole text is, or None."""
+    text = text.strip()
+    match = _DATE.fullmatch(half(text))
+    return _dated(match, text) if match else None
+
+
+def scan_dates(text: str) -> Iterator[Dated]:
+    """Every date of a text."""
+    return (_dated(match, text) for match in _DATE.finditer(half(text)))
+
+
+def _dated(match: re.Match[str], text: str) -> Dated:
+    style = str(match.lastgroup)
+    printed = text[match.start() : match.end()]
+    if style == "xxy":
+        return Dated(printed, match.start(), match.end(), _either(match))
+    year_group, month_group, day_group = _PARTS[style]
+    year, month = _year(match[year_group]), _month(match[month_group])
+    day_text = match[day_group] if day_group else None
+    if day_text is None:
+        return Dated(printed, match.start(), match.end(), (), (year, month) if 1 <= month <= 12 else None)
+    return Dated(printed, match.start(), match.end(), _days(year, month, _integer(day_text)))
+
+
+def _either(match: re.Match[str]) -> tuple[date, ...]:
+    """Day and month in either order; with dots the day comes first by custom."""
+    year, first, second = int(match["y4"]), int(match["a"]), int(match["b"])
+    day_first, month_first = _days(year, second, first), _days(year, first, second)
+    if match["mark"] == "." and day_first:
+        return day_first
+    return tuple(dict.fromkeys(day_first + month_first))
+
+
+def _days(year: int, month: int, day: int) -> tuple[date, ...]:
+    try:
+        return (date(year, month, day),)
+    except ValueError:
+        return ()
+
+
+def _year(text: str) -> int:
+    if len(text) == 2:
+        return int(text) + (1900 if int(text) >= _PIVOT else 2000)
+    return _integer(text)
+
+
+def _month(text: str) -> int:
+    name = text[:3].lower()
+    return _MONTHS.index(name) + 1 if name in _MONTHS else _integer(text)
+
+
+def _integer(text: str) -> int:
+    return int(text) if text.isascii() else int(chinese_number(text) or 0)

@@ -1,0 +1,91 @@
+"""The values of a result, one by one, each with its JSON pointer and what its schema says of it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+_NOTHING: Mapping[str, Any] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """A value that is no object and no array. `source` is the schema's `x-source`: number, date, id, verbatim, quote."""
+
+    path: str
+    value: Any
+    source: str | None
+
+    @property
+    def text(self) -> str:
+        """The value as printed; empty for null."""
+        match self.value:
+            case None:
+                return ""
+            case bool():
+                return "true" if self.value else "false"
+            case _:
+                return str(self.value)
+
+    @property
+    def grounded(self) -> bool:
+        """Whether it claims to be taken from the document."""
+        return self.source is not None and self.value is not None
+
+    @property
+    def prose(self) -> bool:
+        """Whether the model wrote it in its own words."""
+        return self.source is None and isinstance(self.value, str)
+
+
+def leaves(result: Any, schema: Mapping[str, Any]) -> Iterator[Leaf]:
+    """Every leaf, in the order of the result. What the schema does not describe has no source."""
+    yield from _walk(result, schema, schema, "")
+
+
+def step(path: str, key: str | int) -> str:
+    """The JSON pointer of a member of what `path` points to."""
+    return f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"
+
+
+def at(result: Any, path: str) -> Any:
+    """What a JSON pointer points to, or None."""
+    for key in path.split("/")[1:]:
+        name = key.replace("~1", "/").replace("~0", "~")
+        if isinstance(result, dict):
+            result = result.get(name)
+        elif isinstance(result, list) and name.isdigit() and int(name) < len(result):
+            result = result[int(name)]
+        else:
+            return None
+    return result
+
+
+def _walk(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Iterator[Leaf]:
+    schema = _resolve(schema, root)
+    if isinstance(value, dict):
+        for key, member in value.items():
+            yield from _walk(member, _part(schema, "properties").get(key, _NOTHING), root, step(path, key))
+    elif isinstance(value, list):
+        for index, item in enumerate(value):
+            yield from _walk(item, _part(schema, "items"), root, step(path, index))
+    else:
+        yield Leaf(path, value, schema.get("x-source"))
+
+
+def _part(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
+    """A keyword's subschema, looked for in the alternatives too: a nullable object is often written with anyOf."""
+    own = schema.get(keyword)
+    if isinstance(own, Mapping):
+        return own
+    options = [option for word in ("anyOf", "oneOf", "allOf") for option in schema.get(word, ())]
+    return next((option[keyword] for option in options if isinstance(option, Mapping) and keyword in option), _NOTHING)
+
+
+def _resolve(schema: Mapping[str, Any], root: Mapping[str, Any]) -> Mapping[str, Any]:
+    reference = schema.get("$ref")
+    if not isinstance(reference, str) or not reference.startswith("#/"):
+        return schema
+    target = at(root, reference[1:])
+    return {**target, **schema} if isinstance(target, dict) else schema

@@ -1,0 +1,241 @@
+"""Numbers as they are printed, to Decimal: one reading for a whole text, all readings in a longer one.
+
+A value holds its sign and its own scale (5.28亿, $5.2 million). The scale of a table (单位：万元, in thousands) is put
+on by `in_table`, once: a number that has a scale already, and a percentage, keeps what it has.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from validation.chinese import CHARACTERS, DIGITS, chinese_amount, own_scale
+from validation.text import JOINED, half
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """`value` has sign and scale in it; `scale` says which one, None for none. `unit`: CNY, USD, %, ‰, 股 ..."""
+
+    value: Decimal
+    unit: str | None = None
+    scale: Decimal | None = None
+
+    @property
+    def relative(self) -> bool:
+        """A share of something, which no scale of a table applies to."""
+        return self.unit in _RELATIVE
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A number in a longer text. `other` is a second reading where print does not tell: (1,000) in prose."""
+
+    start: int
+    stop: int
+    number: Number
+    other: Number | None = None
+
+
+_RELATIVE = frozenset({"%", "‰", "bp", "倍"})
+
+_CURRENCIES = {
+    "US$": "USD", "USD": "USD", "美元": "USD", "HK$": "HKD", "HKD": "HKD", "港元": "HKD", "港币": "HKD",
+    "NT$": "TWD", "A$": "AUD", "C$": "CAD", "S$": "SGD", "R$": "BRL", "RMB": "CNY", "CNY": "CNY", "人民币": "CNY",
+    "元": "CNY", "圆": "CNY", "EUR": "EUR", "€": "EUR", "欧元": "EUR", "GBP": "GBP", "£": "GBP", "英镑": "GBP",
+    "JPY": "JPY", "日元": "JPY", "CHF": "CHF", "SGD": "SGD", "₩": "KRW", "₹": "INR", "$": "$", "¥": "¥",
+    "yuan": "CNY", "renminbi": "CNY", "dollars": "$", "euros": "EUR", "pounds": "GBP",
+}  # fmt: skip
+_SHARES = {"%": "%", "‰": "‰", "百分点": "%", "个百分点": "%", "percent": "%", "percentage point": "%", "bps": "bp"}
+_SCALES = {
+    "万亿": 12, "亿": 8, "億": 8, "千万": 7, "百万": 6, "十万": 5, "万": 4, "萬": 4, "千": 3, "百": 2,
+    "trillion": 12, "billion": 9, "bn": 9, "million": 6, "mn": 6, "mln": 6, "thousand": 3, "b": 9, "m": 6, "k": 3,
+}  # fmt: skip
+_COUNTED = "倍|股|份|人|户|次|个|家|件|名|笔|项|吨|天|年|月|日|shares?"
+
+
+def _any(words: Iterable[str]) -> str:
+    return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
+
+
+_GROUPS = f"[.,'{JOINED}]"
+_RUN = re.compile(rf"[0-9]+(?:{_GROUPS}[0-9]+)*|(?<![0-9A-Za-z.,])\.[0-9]+")
+_SPACED = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?(?![0-9.,]|\s[0-9])")
+_BEFORE = re.compile(
+    rf"(?:(?:(?<![A-Za-z])(?P<outer>{_any(_CURRENCIES)})\s?)?(?P<open>\()\s?)?"
+    rf"(?:(?P<sign>(?<![0-9A-Za-z.,)%])[-+]|负|△|▲)\s?)?"
+    rf"(?:(?<![A-Za-z])(?P<currency>{_any(_CURRENCIES)})\s?(?P<inner>-)?)?$"
+)
+#: As far back as a bracket, a sign and a currency reach.
+_REACH = 12
+_AFTER = re.compile(
+    rf"(?P<close>\s?\))?(?:\s?(?P<share>%|‰|个?百分点|per\s?cent(?![a-z])|percentage\spoints?|bps|basis\spoints?)"
+    rf"|\s?(?P<scale>万亿|[千百十]?万|[亿億萬]|[千百](?=[元美港欧日英]))|\s?(?P<word>trillion|billion|million|thousand"
+    rf"|bn|mn|mln)(?![A-Za-z])|(?P<letter>[kmb])(?![A-Za-z]))?"
+    rf"(?:\s?(?P<unit>(?:{_any(_CURRENCIES)})(?![A-Za-z])|{_COUNTED}))?(?P<shut>\s?\))?(?P<minus>-(?![\w(]))?",
+    re.IGNORECASE,
+)
+_CHINESE = re.compile(
+    rf"(?<![0-9{CHARACTERS}])(?P<currency>人民币\s?)?(?P<sign>负)?(?P<of>[百千]分之)?(?P<whole>[{CHARACTERS}]+)"
+    rf"(?:(?P<unit>[元圆圓])(?:(?P<jiao>[{DIGITS}])角)?零?(?:(?P<fen>[{DIGITS}])分)?[整正]?"
+    rf"|(?P<foreign>美元|港元|港币|欧元|日元|英镑))?"
+)
+_WORD_BEFORE = re.compile(r"[A-Za-z_]-?$")
+_LEADING_ZERO = re.compile("0[0-9]")
+_WORD_AFTER = re.compile(r"[A-Za-z_]")
+
+
+def parse_number(text: str) -> Number | None:
+    """The one number that the whole text is, or None: (1,234) and 1,234- are negative, 4.35% has unit %."""
+    text = text.strip()
+    whole = (found for found in scan_numbers(text) if (found.start, found.stop) == (0, len(text)))
+    found = next(whole, None) or next(_chinese(half(text), single=True), None)
+    return found.number if found is not None and (found.start, found.stop) == (0, len(text)) else None
+
+
+def in_table(number: Number, scale: Decimal | None, unit: str | None) -> Number:
+    """The number with its table's scale and unit, where it has none of its own; twice gives the same as once."""
+    if number.relative:
+        return number
+    if number.scale is None and scale is not None:
+        number = replace(number, value=number.value * scale, scale=scale)
+    return replace(number, unit=number.unit or unit)
+
+
+def scan_numbers(text: str, *, whole_cells: bool = True) -> Iterator[Found]:
+    """Every number of a text. With `whole_cells`, one that fills the text has no second reading."""
+    plain = half(text)
+    yield from (_settle(found, plain, whole_cells) for found in _arabic(plain))
+    yield from _chinese(plain)
+
+
+def _settle(found: Found, plain: str, whole_cells: bool) -> Found:
+    fills = whole_cells and not plain[: found.start].strip() and not plain[found.stop :].strip()
+    return replace(found, other=None) if fills else found
+
+
+# ---------------------------------------------------------------- digits
+
+
+def _arabic(plain: str) -> Iterator[Found]:
+    for match in _SPACED.finditer(plain):
+        yield from _read(plain, *match.span())
+    for match in _RUN.finditer(plain):
+        if decimal_of(match.group()) is not None:
+            yield from _read(plain, *match.span())
+            continue
+        # 2023,2024 is a list.
+        start = match.start()
+        for part in match.group().split(","):
+            yield from _read(plain, start, start + len(part))
+            start += len(part) + 1
+
+
+def decimal_of(digits: str) -> Decimal | None:
+    """Digits with separators: 1,234.56 and 1.234,56 and 1'234 and 12,34,567; None for what is no number (1.2.3)."""
+    digits = digits.replace(" ", JOINED)
+    point = _decimal_mark(digits)
+    whole, fraction = (digits[:point], digits[point + 1 :]) if point is not None else (digits, "")
+    groups = re.split(_GROUPS, whole)
+    if len(set(re.findall(_GROUPS, whole))) > 1 or not _grouped(groups) or not (fraction or "0").isdigit():
+        return None
+    return Decimal(f"{''.join(groups) or '0'}.{fraction or '0'}") if fraction else Decimal("".join(groups))
+
+
+def _decimal_mark(digits: str) -> int | None:
+    """Where the decimal mark stands. A lone comma is one only where it cannot group: 27,80 and 0,125."""
+    dot, comma = digits.rfind("."), digits.rfind(",")
+    if dot >= 0 and comma >= 0:
+        return max(dot, comma)
+    if digits.count(".") == 1:
+        return dot
+    if digits.count(",") == 1 and (len(digits) - comma - 1 in (1, 2) or digits.startswith("0,")):
+        return comma
+    return None
+
+
+def _grouped(groups: list[str]) -> bool:
+    if len(groups) == 1:
+        return True
+    inner = {len(group) for group in groups[1:-1]} or {3}
+    return 1 <= len(groups[0]) <= 3 and len(groups[-1]) == 3 and inner in ({3}, {2})
+
+
+def _read(plain: str, start: int, stop: int) -> Iterator[Found]:
+    value = decimal_of(plain[start:stop])
+    before = _BEFORE.search(plain, max(0, start - _REACH), start)
+    after = _AFTER.match(plain, stop)
+    if value is None or before is None or after is None or _in_a_word(plain, before, after, start):
+        return
+    if _LEADING_ZERO.match(plain, start):
+        return  # 0017 is part of an identifier
+    bracketed = before["open"] is not None and bool(after["close"] or after["shut"])
+    number = _number(value, before, after)
+    negative = replace(number, value=-number.value)
+    first = before.start() if bracketed or not before["open"] else _after_bracket(before, start)
+    last = after.end() if bracketed or not (after["close"] or after["shut"]) else _before_bracket(after)
+    if before["sign"] in ("-", "负", "△", "▲") or before["inner"]:
+        yield Found(first, last, negative)
+    elif bracketed or (after["minus"] and last == after.end()):
+        yield Found(first, last, negative, other=number)
+    else:
+        yield Found(first, last, number)
+
+
+def _in_a_word(plain: str, before: re.Match[str], after: re.Match[str], start: int) -> bool:
+    """Q3, A-12 and 12th are words; USD5,000 and 5,000USD and 5.2m are numbers."""
+    nothing_before = before.start() == start
+    if nothing_before and _WORD_BEFORE.search(plain, max(0, start - 2), start):
+        return True
+    return bool(_WORD_AFTER.match(plain, after.end()))
+
+
+def _after_bracket(before: re.Match[str], start: int) -> int:
+    marks = [before.start(name) for name in ("sign", "currency", "inner") if before[name]]
+    return min(marks, default=start)
+
+
+def _before_bracket(after: re.Match[str]) -> int:
+    return after.start("close") if after["close"] else after.start("shut")
+
+
+def _number(value: Decimal, before: re.Match[str], after: re.Match[str]) -> Number:
+    currency = _CURRENCIES.get(before["currency"] or before["outer"] or "")
+    if after["share"]:
+        return Number(value, unit=_share(after["share"]))
+    # 5.2m is millions beside a currency; without one it may be metres.
+    word = after["scale"] or (after["word"] or "").lower() or ((after["letter"] or "").lower() if currency else "")
+    scale = Decimal(10) ** _SCALES[word] if word else None
+    unit = _CURRENCIES.get(after["unit"] or "") or _CURRENCIES.get((after["unit"] or "").lower()) or after["unit"]
+    return Number(value * (scale or 1), unit=currency or unit, scale=scale)
+
+
+def _share(printed: str) -> str:
+    word = re.sub(r"\s", "", printed.lower())
+    if word in ("bps", "basispoint", "basispoints"):
+        return "bp"
+    return "‰" if word == "‰" else "%"
+
+
+# ---------------------------------------------------------------- Chinese numerals
+
+
+def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
+    """Numerals in characters. One alone (一) is mostly a word, so it counts only with a unit or if it is asked for."""
+    for match in _CHINESE.finditer(plain):
+        marked = match["unit"] or match["foreign"] or match["of"]
+        if not (marked or single) and len(match["whole"]) < 2:
+            continue
+        value = chinese_amount(match["whole"], match["jiao"], match["fen"])
+        if value is not None:
+            scale = own_scale(match["whole"])
+            signed = Number(-value if match["sign"] else value, _chinese_unit(match), scale and Decimal(scale))
+            yield Found(match.start(), match.end(), signed)
+
+
+def _chinese_unit(match: re.Match[str]) -> str | None:
+    if match["of"]:
+        return "%" if match["of"].startswith("百") else "‰"
+    return _CURRENCIES.get(match["foreign"] or "") or ("CNY" if match["unit"] or match["currency"] else None)

@@ -1,0 +1,59 @@
+"""Text as printed, made comparable.
+
+`half` keeps the length, so that a place in its answer is the same place in the printed text. `fold` drops what a
+comparison must not see (blanks, width, ligatures, kinds of dashes and quotes); `fold_places` leads back.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+
+_DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
+_SINGLE_QUOTES = "\u2018\u2019\u02bc\uff07"
+_DOUBLE_QUOTES = "\u201c\u201d\uff02"
+#: Blanks that printers put between groups of digits; an ordinary space stays one.
+_JOINING_SPACES = "\u00a0\u2007\u2009\u202f"
+JOINED = "\u00a0"
+
+_HALF = (
+    {0xFF01 + offset: 0x21 + offset for offset in range(0x5E)}
+    | dict.fromkeys(map(ord, _DASHES), "-")
+    | dict.fromkeys(map(ord, _SINGLE_QUOTES), "'")
+    | dict.fromkeys(map(ord, _DOUBLE_QUOTES), '"')
+    | dict.fromkeys(map(ord, _JOINING_SPACES), JOINED)
+    | {0x3000: " ", 0xFFE5: "¥", 0xFFE1: "£"}
+)
+
+
+class _Fold(dict[int, str]):
+    """One character to its comparable form, worked out when first met (`str.translate` looks it up in C)."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = folded = _fold_character(chr(code))
+        return folded
+
+
+def _fold_character(character: str) -> str:
+    shown = half(character)
+    # A superscript is a footnote mark: made a plain digit it would lengthen the number before it.
+    if not unicodedata.decomposition(character).startswith("<super>"):
+        shown = unicodedata.normalize("NFKD", shown)
+    return "".join(part for part in shown if not part.isspace() and unicodedata.category(part) not in ("Cc", "Cf"))
+
+
+_FOLD = _Fold()
+
+
+def half(text: str) -> str:
+    """Full-width forms, dashes and quotes as ASCII; of the same length as the text."""
+    return text.translate(_HALF)
+
+
+def fold(text: str) -> str:
+    """The text without what differs between two printings of the same words."""
+    return text.translate(_FOLD)
+
+
+def fold_places(text: str) -> list[int]:
+    """For each character of `fold(text)`, the index in `text` that it comes from."""
+    return [index for index, character in enumerate(text) for _ in _FOLD[ord(character)]]
