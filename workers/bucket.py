@@ -8,7 +8,7 @@ import time
 from docmill.errors import RequestError
 from docmill.log import logger, say
 from docmill.types import Source
-from ingest.folder import InboxFile, Misplaced, read, scan
+from ingest.folder import InboxFile, Misplaced, Seen, read, scan
 from storage import inbox
 from storage.ports import Submission
 from workers.intake import submit
@@ -23,7 +23,7 @@ def tick(use: Services) -> None:
     if not folder.is_dir():
         return
     with use.database.begin() as connection:
-        seen, taken = inbox.load(connection)
+        seen, taken = inbox.load(connection, Seen)
     look = scan(folder, seen, time.time(), use.settings.settle_s)
     done = [file for file in look.ready if taken.get(file.key) != file.etag and take(file, use)]
     with use.database.begin() as connection:
