@@ -1,0 +1,237 @@
+"""A page's characters, each with its box as the page is seen: the one stream that text and tables are made of.
+
+Visible text is kept apart from what a reader does not see (invisible render mode, white on white, tiny, off the page)
+and from marks printed across the page (a watermark).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pymupdf
+
+from docmill.types import BBox
+
+#: No ligatures (they are taken apart), no images, unknown characters as U+FFFD rather than as their code.
+FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_COLLECT_STYLES
+
+UNKNOWN: Final = "�"
+_SOFT_HYPHEN: Final = 0xAD
+_NO_WIDTH: Final = 0.1
+_FILLED_OR_STROKED: Final = 16 | 32
+_BOLD: Final = 16
+
+#: Points. Nobody reads text below this; it is there for machines.
+TINY: Final = 2.0
+#: Channel values from here on are white to the eye.
+WHITE: Final = 0xF0
+
+_DROPPED: Final = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+_BULLETS: Final = dict.fromkeys((0xF0B7, 0xF0A7, 0xF06C, 0xF0D8, 0xF0FC), "•")
+
+
+class Glyph(NamedTuple):
+    """One character where it stands; `size` in points."""
+
+    char: str
+    x0: float
+    y0: float
+    x1: float
+    y1: float
+    size: float
+
+    @property
+    def box(self) -> BBox:
+        return BBox(self.x0, self.y0, self.x1, self.y1)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """Characters that the PDF sets in one go, in their order; `upright` reads from left to right as seen."""
+
+    glyphs: tuple[Glyph, ...]
+    bbox: BBox
+    size: float
+    bold: bool = False
+    upright: bool = True
+    rtl: bool = False
+
+    @property
+    def text(self) -> str:
+        return "".join(glyph.char for glyph in self.glyphs)
+
+    def part(self, glyphs: Iterable[Glyph]) -> Line:
+        """The line with some of its glyphs only."""
+        return line_of(tuple(glyphs), bold=self.bold, upright=self.upright, rtl=self.rtl)
+
+
+@dataclass(slots=True)
+class Reading:
+    """The lines of a page by who sees them; `off_page` may belong to a table that runs over the edge."""
+
+    visible: list[Line] = field(default_factory=list)
+    invisible: list[Line] = field(default_factory=list)
+    off_page: list[Line] = field(default_factory=list)
+    marks: list[Line] = field(default_factory=list)
+
+    @property
+    def unknown(self) -> int:
+        return sum(line.text.count(UNKNOWN) for line in self.visible)
+
+
+def line_of(glyphs: tuple[Glyph, ...], *, bold: bool = False, upright: bool = True, rtl: bool = False) -> Line:
+    """A line with the box and the size of its glyphs."""
+    box = BBox(
+        min(glyph.x0 for glyph in glyphs),
+        min(glyph.y0 for glyph in glyphs),
+        max(glyph.x1 for glyph in glyphs),
+        max(glyph.y1 for glyph in glyphs),
+    )
+    return Line(glyphs, box, max(glyph.size for glyph in glyphs), bold, upright, rtl)
+
+
+def read_glyphs(page: pymupdf.Page) -> Reading:
+    """All characters of a page, sorted by who sees them."""
+    reading, paper = Reading(), _Paper(page)
+    printed: dict[str, list[BBox]] = {}
+    for block in page.get_text("rawdict", flags=FLAGS)["blocks"]:
+        for raw in block.get("lines", ()):
+            upright, diagonal = _direction(raw["dir"], page)
+            for hidden, spans in _by_visibility(raw["spans"], paper):
+                line = _line(spans, page, upright=upright)
+                if line is not None and (hidden or not _is_second_print(line, printed)):
+                    _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
+    return reading
+
+
+def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> Line | None:
+    glyphs = [glyph for span in spans for glyph in _glyphs(span, page)]
+    if all(glyph.char == " " for glyph in glyphs):
+        return None
+    bold = sum(len(span["chars"]) for span in spans if span["flags"] & _BOLD) * 2 > len(glyphs)
+    rtl = any(span.get("bidi", 0) % 2 for span in spans)
+    return line_of(tuple(glyphs), bold=bold, upright=upright, rtl=rtl)
+
+
+def _is_second_print(line: Line, printed: dict[str, list[BBox]]) -> bool:
+    """Whether the same text stands on the same place already: fake bold, or a second layer."""
+    others, shift = printed.setdefault(line.text, []), 0.15 * line.size
+    for other in others:
+        if abs(other.x0 - line.bbox.x0) < shift and abs(other.y0 - line.bbox.y0) < shift:
+            return True
+    others.append(line.bbox)
+    return False
+
+
+def _drawer(line: Line, *, diagonal: bool, hidden: bool, paper: _Paper, reading: Reading) -> list[Line]:
+    if hidden:
+        return reading.invisible
+    if not paper.holds(line.bbox):
+        return reading.off_page
+    return reading.marks if diagonal else reading.visible
+
+
+def _by_visibility(spans: list[dict[str, Any]], paper: _Paper) -> Iterator[tuple[bool, list[dict[str, Any]]]]:
+    """Runs of spans that are all hidden or all visible."""
+    run: list[dict[str, Any]] = []
+    state = False
+    for span in spans:
+        hidden = _is_hidden(span, paper)
+        if run and hidden != state:
+            yield state, run
+            run = []
+        state = hidden
+        run.append(span)
+    if run:
+        yield state, run
+
+
+def _is_hidden(span: dict[str, Any], paper: _Paper) -> bool:
+    if not span["char_flags"] & _FILLED_OR_STROKED or span["alpha"] == 0:
+        return True
+    if span["size"] < TINY and min(span["bbox"][3] - span["bbox"][1], span["bbox"][2] - span["bbox"][0]) < TINY:
+        return True
+    color = span["color"]
+    white = min(color >> 16 & 0xFF, color >> 8 & 0xFF, color & 0xFF) >= WHITE
+    return white and paper.is_white(span["bbox"])
+
+
+def _direction(raw: tuple[float, float], page: pymupdf.Page) -> tuple[bool, bool]:
+    """(reads from left to right, neither level nor sideways) of a writing direction, as the page is seen."""
+    matrix = page.rotation_matrix
+    x, y = raw[0] * matrix.a + raw[1] * matrix.c, raw[0] * matrix.b + raw[1] * matrix.d
+    return x > 0.98, min(abs(x), abs(y)) > 0.17
+
+
+def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> list[Glyph]:
+    """The characters of a span; one that is printed twice on the spot (fake bold) is kept once."""
+    size, matrix = float(span["size"]), page.rotation_matrix if page.rotation else None
+    glyphs: list[Glyph] = []
+    last, last_x, last_y, shift = "", 0.0, 0.0, 0.15 * size
+    for raw in span["chars"]:
+        box = raw["bbox"] if matrix is None else tuple(pymupdf.Rect(raw["bbox"]) * matrix)
+        char = _clean(raw["c"])
+        if char == UNKNOWN and box[2] - box[0] <= _NO_WIDTH:
+            continue
+        doubled = char == last and abs(box[0] - last_x) < shift and abs(box[1] - last_y) < shift
+        if char == "" or doubled:
+            continue
+        glyphs.append(Glyph(char, box[0], box[1], box[2], box[3], size))
+        last, last_x, last_y = char, box[0], box[1]
+    return glyphs
+
+
+@cache
+def _clean(char: str) -> str:
+    """The character as it may be stored: no control character, unknown glyphs as U+FFFD, spaces plain."""
+    code = ord(char[0])
+    if char.isspace():
+        return " "
+    if code in _BULLETS:
+        return _BULLETS[code]
+    if code == _SOFT_HYPHEN:
+        return "-"
+    return UNKNOWN if _is_unreadable(code) else _DROPPED.sub("", char)
+
+
+def _is_unreadable(code: int) -> bool:
+    """Control characters, surrogates, private use, non-characters."""
+    return code < 0x20 or 0x7F <= code < 0xA0 or 0xD800 <= code < 0xF900 or code & 0xFFFE == 0xFFFE
+
+
+class _Paper:
+    """The page as an eye sees it, drawn only when white text asks for it."""
+
+    #: Enough pixels to see a dark field behind a word, few enough to be free.
+    _PIXELS = 1_000_000
+
+    def __init__(self, page: pymupdf.Page) -> None:
+        self._page = page
+        self._image: np.ndarray[Any, np.dtype[np.uint8]] | None = None
+        self._scale = min(1.0, (self._PIXELS / max(1.0, abs(page.rect))) ** 0.5)
+
+    def holds(self, box: BBox) -> bool:
+        """Whether the middle of the box is on the page."""
+        x, y, rect = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, self._page.rect
+        return bool(rect.x0 <= x <= rect.x1 and rect.y0 <= y <= rect.y1)
+
+    def is_white(self, box: tuple[float, float, float, float]) -> bool:
+        """Whether nothing but white is printed in the box (given before /Rotate)."""
+        seen = pymupdf.Rect(box) * self._page.rotation_matrix
+        x0, y0, x1, y1 = (int(edge * self._scale) for edge in seen)
+        field_ = self._drawn()[max(0, y0) : y1 + 1, max(0, x0) : x1 + 1]
+        return field_.size == 0 or int(field_.min()) >= WHITE
+
+    def _drawn(self) -> np.ndarray[Any, np.dtype[np.uint8]]:
+        if self._image is None:
+            pixels = self._page.get_pixmap(
+                matrix=pymupdf.Matrix(self._scale, self._scale), colorspace=pymupdf.csGRAY, alpha=False
+            )
+            rows = np.frombuffer(pixels.samples, np.uint8).reshape(pixels.height, pixels.stride)
+            self._image = rows[:, : pixels.width]
+        return self._image
