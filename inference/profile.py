@@ -1,0 +1,98 @@
+"""A profile: what to read from a document, how soon, and how it is judged. Profiles are YAML files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import jsonschema
+import yaml
+
+from docmill.errors import UnknownProfile
+from inference.profile_format import FORMAT
+
+#: The profiles that come with docmill.
+BUILT_IN = Path(__file__).parent / "profiles"
+
+
+class BrokenProfile(ValueError):
+    """A profile's file is not of the profile format; the message names the file, the place in it and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class Profile:
+    """What to read, in which words to ask for it, and where and how soon.
+
+    `instructions` by language ("en", "zh"). `schema` is a JSON Schema whose fields may carry `x-source` (inference/
+    grounding.py) and `x-labels` (words beside which the value is printed). `lanes` are names in order of preference;
+    `precision` is a hint for lanes that are made for it. `window_seconds` is how long a result may take, 0: at once.
+    Blocks that hold one of `critical_terms` are kept when a document must be shortened.
+    """
+
+    name: str
+    version: str
+    title: str
+    instructions: Mapping[str, str]
+    schema: Mapping[str, Any]
+    lanes: tuple[str, ...]
+    precision: str
+    window_seconds: int
+    temperature: float
+    max_output_tokens: int
+    ruleset: str
+    critical_terms: tuple[str, ...] = ()
+
+
+def load_profiles(folder: Path = BUILT_IN) -> Mapping[str, Profile]:
+    """All profiles of a folder, by name. Raises BrokenProfile for the first file that is not one."""
+    loaded: dict[str, Profile] = {}
+    for file in sorted(folder.glob("*.yaml")):
+        profile = read_profile(file)
+        if profile.name in loaded:
+            raise BrokenProfile(f"{file}: the name {profile.name!r} is taken by another file; give each its own name")
+        loaded[profile.name] = profile
+    return MappingProxyType(loaded)
+
+
+def get(profiles: Mapping[str, Profile], name: str) -> Profile:
+    """The profile of this name; raises UnknownProfile, which says what there is."""
+    try:
+        return profiles[name]
+    except KeyError:
+        available = ", ".join(sorted(profiles)) or "none"
+        raise UnknownProfile(f"there is no profile {name!r}; available: {available}") from None
+
+
+def read_profile(file: Path) -> Profile:
+    """One file as a profile."""
+    try:
+        fields = yaml.safe_load(file.read_text(encoding="utf-8"))
+        jsonschema.validate(fields, FORMAT)
+    except yaml.YAMLError as error:
+        raise BrokenProfile(f"{file}: not YAML: {error}") from error
+    except UnicodeDecodeError as error:
+        raise BrokenProfile(f"{file}: not UTF-8: {error}") from error
+    except jsonschema.ValidationError as error:
+        raise BrokenProfile(f"{file}: at {error.json_path}: {error.message}") from error
+    return _profile(fields)
+
+
+def _profile(fields: dict[str, Any]) -> Profile:
+    schema = _closed(fields.pop("schema"))
+    lanes, terms = tuple(fields.pop("lanes")), tuple(fields.pop("critical_terms", ()))
+    instructions = MappingProxyType({key: text.strip() for key, text in fields.pop("instructions").items()})
+    return Profile(schema=schema, lanes=lanes, critical_terms=terms, instructions=instructions, **fields)
+
+
+def _closed(schema: dict[str, Any]) -> dict[str, Any]:
+    """Every object has exactly its listed properties: what the grammar writes, and what a check must insist on."""
+    closed = dict(schema)
+    if "properties" in schema:
+        closed["properties"] = {name: _closed(inner) for name, inner in schema["properties"].items()}
+        closed |= {"required": list(schema["properties"]), "additionalProperties": False}
+    if "items" in schema:
+        closed["items"] = _closed(schema["items"])
+    return closed
