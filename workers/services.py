@@ -13,7 +13,7 @@ from sqlalchemy import Engine as Database
 from docmill.types import Route
 from inference.engines.vllm_local import EngineThread
 from inference.lanes import Lane, load_lanes
-from inference.profile import Profile, load_profiles
+from inference.profile import BUILT_IN, Profile, load_profiles
 from ingest.accept import IngestConfig
 from preprocess.prepare import PrepareConfig
 from storage.blobs import Blobs
@@ -47,7 +47,7 @@ class Services:
 
     @cached_property
     def profiles(self) -> Mapping[str, Profile]:
-        return load_profiles(self.settings.profiles)
+        return load_profiles(self.settings.profiles or BUILT_IN)
 
     @cached_property
     def rulesets(self) -> Mapping[str, Ruleset]:
