@@ -63,6 +63,16 @@ def font(name: str) -> pymupdf.Font:
     return pymupdf.Font(name)
 
 
+@cache
+def _advance_of(character: str, name: str) -> float:
+    return font(name).text_length(character, fontsize=1.0)
+
+
+def width_of(text: str, name: str, size: float) -> float:
+    """How wide the text is set; remembers each character, since asking MuPDF is what takes the time here."""
+    return size * sum(_advance_of(character, name) for character in text)
+
+
 def money(value: Decimal | int | None, places: int = 2, *, brackets: bool = False) -> str:
     """1234567.8 → 1,234,567.80; None → an en dash; a negative in brackets where the report style asks for it."""
     if value is None:
@@ -78,7 +88,7 @@ def wrap(text: str, name: str, size: float, width: float) -> list[str]:
     lines: list[str] = []
     line = ""
     for unit in _units(text):
-        if line and font(name).text_length((line + unit).rstrip(), fontsize=size) > width:
+        if line and width_of((line + unit).rstrip(), name, size) > width:
             lines.append(line.rstrip())
             line = ""
         line += unit
@@ -231,7 +241,7 @@ class Sheet:
         if self._footer:
             number = f"第 {self._doc.page_count} 页" if self._language == "zh" else f"Page {self._doc.page_count}"
             self._put(self._footer, MARGIN, self._size[1] - 34, self._faces.body, 8)
-            width = font(self._faces.body).text_length(number, fontsize=8)
+            width = width_of(number, self._faces.body, 8)
             self._put(number, self._size[0] - MARGIN - width, self._size[1] - 34, self._faces.body, 8)
         self._shape.commit(overlay=False)
         self._ink.write_text(self._page)
@@ -296,5 +306,5 @@ class Sheet:
 
 
 def _start(text: str, name: str, size: float, left: float, width: float, align: str) -> float:
-    slack = width - font(name).text_length(text, fontsize=size)
+    slack = width - width_of(text, name, size)
     return left + {"l": 0.0, "c": slack / 2, "r": slack}[align]
