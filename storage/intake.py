@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import Connection, func, literal, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from docmill.types import Document, Status
+from docmill.types import TERMINAL, Document, Status
 from storage.events import record_event
 from storage.ports import Order, Receipt, Submission
 from storage.rules import duplicate_reason, seconds_allowed
@@ -22,11 +22,14 @@ def accept(
 ) -> Receipt:
     """Insert what is new of document and job, and the submission; see `ports.Jobs.accept`."""
     known = _known(connection, submission)
-    if known is not None and known.outcome != "refused":
+    if known is not None and known.job_id is not None:
+        _hasten(connection, known.job_id, order)
         return known
     _insert_document(connection, document, blob_key)
     created = _insert_job(connection, document, order)
     job_id, reason = (order.job_id, None) if created else _present_job(connection, document, order)
+    if not created:
+        _hasten(connection, job_id, order)
     return _insert_submission(
         connection,
         submission,
@@ -103,6 +106,18 @@ def _present_job(connection: Connection, document: Document, order: Order) -> tu
         )
     ).one()
     return row.job_id, duplicate_reason(row.name, row.job_id)
+
+
+def _hasten(connection: Connection, job_id: str, order: Order) -> None:
+    """Somebody needs the result sooner than it was ordered first: the nearer deadline holds."""
+    deadline = func.now() + timedelta(seconds=seconds_allowed(order))
+    connection.execute(
+        update(jobs)
+        .where(jobs.c.job_id == job_id, jobs.c.status.not_in(TERMINAL), jobs.c.deadline > deadline)
+        .values(
+            deadline=deadline, window_s=order.window_s, needed_at=func.now(), vip=or_(jobs.c.vip, literal(order.vip))
+        )
+    )
 
 
 def _insert_submission(connection: Connection, submission: Submission, **outcome: str | None) -> Receipt:

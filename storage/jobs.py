@@ -268,7 +268,8 @@ def _waiting_jobs(limit: int) -> Select[Any]:
     before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), Heat.HOT), else_=Heat.COLD)
     hottest = case(rules.HOTTEST_FIRST, value=func.coalesce(jobs.c.heat, before_parse))
     within = func.row_number().over(
-        partition_by=(jobs.c.queue, jobs.c.tenant), order_by=(jobs.c.deadline, jobs.c.created_at, jobs.c.job_id)
+        partition_by=(jobs.c.queue, jobs.c.tenant),
+        order_by=(hottest, jobs.c.deadline, jobs.c.created_at, jobs.c.job_id),
     )
     waiting = (
         select(jobs.c.job_id, hottest.label("hottest"), within.label("turn"))
