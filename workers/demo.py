@@ -160,20 +160,21 @@ def _some_fields(rows: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
 
 HONESTY = """
 [bold]How to read this.[/] The model is SmolLM2-135M, small enough for a laptop's CPU, and it reads badly: it often
-picks the wrong one of two amounts, and cannot read Chinese. What it cannot do is invent a number, date, identifier or quote:
-decoding only lets it take text that is printed in the document, and each value carries the page and box where it
-stands. What validation still doubts is marked above as needs_review, with the rule that doubted it. Give docmill a
-better model (README, "Your own model and GPU") and the same checks hold for it.
+picks the wrong one of two amounts, and it cannot read Chinese. What it cannot do is invent a number, a date, an
+identifier or a quote: decoding lets it take only text that the document prints, and each value carries the page and
+box where it stands. What validation still doubts is marked above, with the rule that doubted it. Give docmill a better
+model (README, "Your own model and GPU") and the same checks hold for it.
 """
 
 
 def _where(address: Address) -> str:
     url = address.database_url.replace("postgresql+psycopg://", "postgresql://", 1)
     query = "SELECT name, path, text, value, page, bbox FROM v_fields LIMIT 5"
+    python = f"import psycopg; print(*psycopg.connect('{url}').execute('{query}'), sep='\\n')"
     lines = (
         f"API       {address.api_url}/docs",
         f"database  {url}",
-        f"Python    .venv/bin/python -c \"import psycopg; print(*psycopg.connect('{url}').execute('{query}'), sep='\\n')\"",
+        f'Python    .venv/bin/python -c "{python}"',
         f"psql      psql '{url}' -c 'SELECT name, status, verdict, cost_usd FROM v_results'",
         "stop      make down      (the stack keeps running until then)",
     )

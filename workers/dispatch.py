@@ -13,8 +13,7 @@ from itertools import zip_longest
 
 from docmill.log import logger, say
 from docmill.types import Heat, LengthClass
-from inference.profile import get
-from inference.route import Need, route
+from inference.route import queue_name
 from storage.ports import Stage, Waiting
 from workers.services import Services
 
@@ -132,7 +131,7 @@ FITS: dict[Heat, Callable[[Waiting, _Taken, int], bool]] = {
 def tick(use: Services) -> None:
     """Age what waits, choose, publish."""
     waiting = [_aged(job, use) for job in use.store.waiting(limit=HORIZON)]
-    lanes = Lanes({lane.name: lane.max_num_seqs for lane in use.lanes}, use.settings.reserve)
+    lanes = Lanes({lane.name: lane.max_num_seqs for lane in use.lanes.values()}, use.settings.reserve)
     chosen = choose(waiting, use.store.in_flight(), lanes)
     for job in chosen:
         if not use.publisher.publish(job.job_id, job.stage, job.route, hot=is_hot(job)):
@@ -145,9 +144,12 @@ def _aged(job: Waiting, use: Services) -> Waiting:
     """The job with the heat that it has by now: a deadline that nears warms it up."""
     if job.stage != Stage.INFER or job.route is None:
         return job
-    need = Need(age_s=job.age_s, window_s=job.window_s)
-    preferred = (job.route.lane, *get(use.profiles, job.profile).lanes)
-    now = route(job.tokens, need=need, vip=job.vip, preferred=preferred, lanes=use.lanes)
+    now = use.route(job.tokens, job.profile, age_s=job.age_s, window_s=job.window_s, vip=job.vip)
+    if now.heat == job.route.heat:
+        return job
+    # It stays on its lane: a job that was rejected once waits for a better one.
+    lane = use.lane(job.route.lane)
+    now = replace(now, lane=lane.name, queue=queue_name(now.heat, now.length_class, lane, use.lanes))
     if now.queue != job.route.queue:
         use.store.reroute(job.job_id, now)
         say(log, "aged", job_id=job.job_id, was=job.route.queue, now=now.queue)

@@ -99,8 +99,9 @@ def up(settings: Settings, *, pid: int) -> None:
         address_file(settings).write_text(json.dumps(asdict(address), indent=2))
         say(log, "up", **asdict(address))
         while not stop.wait(LOOK_EVERY_S):
-            for part in (*servers.values(), supervisor):
-                part.revive()
+            for server in servers.values():
+                server.revive()
+            supervisor.revive()
         say(log, "stopping")
 
 

@@ -70,7 +70,10 @@ def _forget_quantization(model: Any) -> None:
 
 
 def _move_into_place(working: Path, folder: Path) -> None:
-    """One rename, so that no reader sees half a model, and every user may read it; an unfinished folder in the way is replaced."""
+    """One rename, so that no reader sees half a model, and every user may read it.
+
+    An unfinished folder that is in the way is replaced.
+    """
     working.chmod(0o755)
     for file in working.iterdir():
         file.chmod(0o644)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from docmill.codec import pack, unpack
 from docmill.errors import EngineDead, EngineUnavailable, StaleAttempt
@@ -18,7 +19,7 @@ from docmill.types import Heat, Outcome, Part, PreparedDocument, Route
 from inference.extract import ExtractConfig, extract
 from inference.profile import Profile, get
 from inference.prompt import overhead
-from inference.route import Need, route
+from inference.route import queue_name
 from preprocess.budget import split
 from preprocess.dedup import bands
 from preprocess.prepare import prepare
@@ -113,9 +114,7 @@ def settle(error: Exception, claim: Claim, use: Services) -> None:
 
 def route_claim(claim: Claim, tokens: int, use: Services) -> Route:
     """Where this claim's document is read."""
-    profile = get(use.profiles, claim.profile)
-    need = Need(age_s=claim.age_s, window_s=claim.window_s)
-    return route(tokens, need=need, vip=claim.vip, preferred=profile.lanes, lanes=use.lanes)
+    return use.route(tokens, claim.profile, age_s=claim.age_s, window_s=claim.window_s, vip=claim.vip)
 
 
 def load_prepared(document_id: str, use: Services) -> PreparedDocument:
@@ -155,9 +154,12 @@ def _extract_config(claim: Claim, chosen: Route, use: Services) -> ExtractConfig
 
 
 def _better_route(claim: Claim, profile: Profile, prepared: PreparedDocument, use: Services) -> Route:
-    """The next lane of the profile's list; the same one, with another seed, where there is no other."""
-    assert claim.route is not None, "a job in validation has been routed"
-    present = profile.lanes.index(claim.route.lane) if claim.route.lane in profile.lanes else -1
-    rest = profile.lanes[present + 1 :]
-    need = Need(age_s=claim.age_s, window_s=claim.window_s)
-    return route(prepared.tokens, need=need, vip=claim.vip, preferred=rest or profile.lanes, lanes=use.lanes)
+    """The next lane of the profile's list that runs; the same one, with another seed, where there is no other."""
+    fresh = route_claim(claim, prepared.tokens, use)
+    running = [name for name in profile.lanes if name in use.lanes]
+    present = claim.route.lane if claim.route is not None else fresh.lane
+    later = running[running.index(present) + 1 :] if present in running else []
+    if not later:
+        return fresh
+    lane = use.lanes[later[0]]
+    return replace(fresh, lane=lane.name, queue=queue_name(fresh.heat, fresh.length_class, lane, use.lanes))

@@ -9,6 +9,7 @@ import uvicorn
 from prometheus_client import start_http_server
 
 from docmill.log import FORMAT
+from inference.route import queues_of
 from workers.api.app import make_api
 from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
 from workers.engine_host import start_engine
@@ -38,7 +39,7 @@ def gpu_worker(use: Services) -> None:
     lane = use.lane(use.settings.lane)
     use.engine = start_engine(lane, use)
     try:
-        _celery(f"gpu-{lane.name}", lane.queues, "threads", lane.max_num_seqs, use)
+        _celery(f"gpu-{lane.name}", queues_of(lane, use.lanes), "threads", lane.max_num_seqs, use)
     finally:
         use.engine.close()
 

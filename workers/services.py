@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
@@ -12,8 +12,9 @@ from sqlalchemy import Engine as Database
 
 from docmill.types import Route
 from inference.engines.vllm_local import EngineThread
-from inference.lanes import Lane, load_lanes
-from inference.profile import BUILT_IN, Profile, load_profiles
+from inference.lanes import Lane, default_lane, load_lanes
+from inference.profile import BUILT_IN, Profile, get, load_profiles
+from inference.route import Need, route
 from ingest.accept import IngestConfig
 from preprocess.prepare import PrepareConfig
 from storage.blobs import Blobs
@@ -24,6 +25,9 @@ from validation.rules import Ruleset, load_rulesets
 from workers.lease import Leases
 from workers.publish import Publisher
 from workers.settings import Settings, settings
+
+#: The lane that runs where no lane file is given.
+LAPTOP_LANE = "cpu"
 
 
 @dataclass
@@ -54,8 +58,12 @@ class Services:
         return load_rulesets()
 
     @cached_property
-    def lanes(self) -> tuple[Lane, ...]:
-        return load_lanes(self.settings.lanes, model=self.settings.model)
+    def lanes(self) -> Mapping[str, Lane]:
+        """The lanes of the settings' file; without one, the laptop's lane alone."""
+        if self.settings.lanes is not None:
+            return load_lanes(self.settings.lanes)
+        laptop = load_lanes()[LAPTOP_LANE]
+        return {LAPTOP_LANE: replace(laptop, model=str(self.settings.model))}
 
     @cached_property
     def leases(self) -> Leases:
@@ -86,12 +94,18 @@ class Services:
 
     @property
     def tokenizer(self) -> Path:
-        """The tokenizer by which documents are measured: that of the first lane's model."""
-        return self.lanes[0].tokenizer or self.settings.model
+        """The tokenizer by which documents are measured."""
+        return self.settings.tokenizer or self.settings.model
 
     def lane(self, name: str) -> Lane:
-        """The lane of this name; a job routed to a lane that is gone goes to the first."""
-        return next((lane for lane in self.lanes if lane.name == name), self.lanes[0])
+        """The lane of this name; a job that was routed to a lane which is gone goes to the default."""
+        return self.lanes.get(name) or default_lane(self.lanes)
+
+    def route(self, tokens: int, profile_name: str, *, age_s: float, window_s: float, vip: bool) -> Route:
+        """Where and how soon a document of this length is read, by the lanes that there are."""
+        need = Need(age_s=age_s, window_s=window_s)
+        longest = max(lane.context_tokens for lane in self.lanes.values())
+        return route(tokens, longest, need, vip, get(self.profiles, profile_name), self.lanes)
 
     def vip(self, tenant: str) -> bool:
         return tenant in self.settings.vip_tenants

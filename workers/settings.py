@@ -18,41 +18,50 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="DOCMILL_", env_file=".env", extra="ignore", frozen=True)
 
-    home: Path = Field(Path(".docmill"), description="Folder of the embedded stack: data, logs, sockets.")
-    broker_url: str = Field("", description="redis://… ; empty: an embedded Valkey.")
-    database_url: str = Field("", description="postgresql+psycopg://… ; empty: an embedded PostgreSQL.")
-    blob_url: str = Field("", description="file:///… or s3://bucket/prefix ; empty: a folder under home.")
-    inbox: Path = Field(Path("inbox"), description="Folder that is watched: <inbox>/<tenant>/<profile>/NAME.pdf.")
-    profiles: Path | None = Field(None, description="Folder of profile YAML files; empty: the built-in ones.")
-    lanes: Path | None = Field(None, description="Lane YAML file; empty: the built-in laptop lane.")
-    lane: str = Field("", description="The lane that this GPU worker serves; empty: the first of the file.")
-    model: Path = Field(Path(".models/smollm2"), description="Model folder of the built-in laptop lane, and tokenizer.")
+    home: Path = Field(default=Path(".docmill"), description="Folder of the embedded stack: data, logs, sockets.")
+    broker_url: str = Field(default="", description="redis://… ; empty: an embedded Valkey.")
+    database_url: str = Field(default="", description="postgresql+psycopg://… ; empty: an embedded PostgreSQL.")
+    blob_url: str = Field(default="", description="file:///… or s3://bucket/prefix ; empty: a folder under home.")
+    inbox: Path = Field(
+        default=Path("inbox"), description="Folder that is watched: <inbox>/<tenant>/<profile>/NAME.pdf."
+    )
+    profiles: Path | None = Field(default=None, description="Folder of profile YAML files; empty: the built-in ones.")
+    lanes: Path | None = Field(default=None, description="Lane YAML file; empty: the built-in laptop lane.")
+    lane: str = Field(default="", description="The lane that this GPU worker serves; empty: the first of the file.")
+    model: Path = Field(default=Path(".models/smollm2"), description="Model folder of the built-in laptop lane.")
+    tokenizer: Path | None = Field(
+        default=None, description="Folder with the tokenizer.json of the model; empty: `model`."
+    )
 
-    api_host: str = Field("127.0.0.1", description="Address that the API listens on.")
-    api_port: int = Field(8765, description="Port of the API.")
-    metrics_port: int = Field(0, description="Port of a worker's Prometheus metrics; 0: none.")
-    require_api_key: bool = Field(False, description="Refuse calls without a key; else they act for `tenant`.")
-    tenant: str = Field("default", description="Tenant of the command line and of calls without a key.")
-    vip_tenants: tuple[str, ...] = Field((), description="Tenants whose work is always hot (a JSON list).")
+    api_host: str = Field(default="127.0.0.1", description="Address that the API listens on.")
+    api_port: int = Field(default=8765, description="Port of the API.")
+    metrics_port: int = Field(default=0, description="Port of a worker's Prometheus metrics; 0: none.")
+    require_api_key: bool = Field(default=False, description="Refuse calls without a key; else they act for `tenant`.")
+    tenant: str = Field(default="default", description="Tenant of the command line and of calls without a key.")
+    vip_tenants: tuple[str, ...] = Field(default=(), description="Tenants whose work is always hot (a JSON list).")
 
-    max_bytes: int = Field(200 * 1024 * 1024, description="Largest file that is accepted, in bytes.")
-    max_pages: int = Field(2000, description="Longest document that is accepted, in pages.")
-    parse_wall_s: float = Field(120.0, description="Wall-clock limit of one parse, in seconds.")
-    parse_memory_bytes: int = Field(4 * 1024**3, description="Address-space limit of the parser's child process.")
-    ocr: bool = Field(True, description="Read pages without a text layer by OCR.")
-    settle_s: float = Field(2.0, description="A file in the inbox is taken once it has not changed for this long.")
+    max_bytes: int = Field(default=200 * 1024 * 1024, description="Largest file that is accepted, in bytes.")
+    max_pages: int = Field(default=2000, description="Longest document that is accepted, in pages.")
+    parse_wall_s: float = Field(default=120.0, description="Wall-clock limit of one parse, in seconds.")
+    parse_memory_bytes: int = Field(
+        default=4 * 1024**3, description="Address-space limit of the parser's child process."
+    )
+    ocr: bool = Field(default=True, description="Read pages without a text layer by OCR.")
+    settle_s: float = Field(
+        default=2.0, description="A file in the inbox is taken once it has not changed for this long."
+    )
 
-    parse_concurrency: int = Field(1, description="Parser processes of a parse worker.")
-    validate_concurrency: int = Field(1, description="Processes of a validate worker.")
-    lease_s: float = Field(30.0, description="A claim not renewed for this long is taken back.")
-    republish_after_s: float = Field(60.0, description="A message not claimed for this long is presumed lost.")
-    tick_s: float = Field(1.0, description="Interval of dispatch, sweep and inbox scan.")
-    max_lost: int = Field(3, description="Lost attempts after which a job is poison.")
-    reserve: float = Field(0.25, description="Share of a lane's slots that warm and cold work may not take.")
-    infer_deadline_s: float = Field(300.0, description="Longest time of one model call.")
-    omp_threads_bind: str = Field("nobind", description="VLLM_CPU_OMP_THREADS_BIND of the laptop lane.")
-    kv_cache_gib: int = Field(2, description="VLLM_CPU_KVCACHE_SPACE of the laptop lane, in GiB.")
-    log_level: str = Field("INFO", description="Level of docmill's own log lines.")
+    parse_concurrency: int = Field(default=1, description="Parser processes of a parse worker.")
+    validate_concurrency: int = Field(default=1, description="Processes of a validate worker.")
+    lease_s: float = Field(default=30.0, description="A claim not renewed for this long is taken back.")
+    republish_after_s: float = Field(default=60.0, description="A message not claimed for this long is presumed lost.")
+    tick_s: float = Field(default=1.0, description="Interval of dispatch, sweep and inbox scan.")
+    max_lost: int = Field(default=3, description="Lost attempts after which a job is poison.")
+    reserve: float = Field(default=0.25, description="Share of a lane's slots that warm and cold work may not take.")
+    infer_deadline_s: float = Field(default=300.0, description="Longest time of one model call.")
+    omp_threads_bind: str = Field(default="nobind", description="VLLM_CPU_OMP_THREADS_BIND of the laptop lane.")
+    kv_cache_gib: int = Field(default=2, description="VLLM_CPU_KVCACHE_SPACE of the laptop lane, in GiB.")
+    log_level: str = Field(default="INFO", description="Level of docmill's own log lines.")
 
 
 @lru_cache(maxsize=1)
