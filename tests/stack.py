@@ -33,14 +33,12 @@ ENDED = tuple(str(status) for status in TERMINAL)
 
 #: A stack whose engine is the scripted one: everything real but the model.
 STUB_LANE = """
-lanes:
-  - name: cpu
-    engine: stub
-    model: {model}
-    precision: none
-    context_tokens: 2048
-    max_num_seqs: {slots}
-    delay_seconds: {delay}
+- name: cpu
+  engine: stub
+  model: "{delay}"
+  precision: none
+  context_tokens: 4096
+  max_num_seqs: {slots}
 """
 
 QUICK = {

@@ -9,7 +9,11 @@ from pathlib import Path
 
 from workers.processes import PROGRAM_MARK, STACK_MARK, alive, end_marked, marked
 
-GRANDCHILD = "import subprocess, sys, time; subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(60)'], start_new_session=True); time.sleep(60)"
+GRANDCHILD = """
+import subprocess, sys, time
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"], start_new_session=True)
+time.sleep(60)
+"""
 
 
 def test_a_child_in_another_session_is_found_by_its_marks(tmp_path: Path) -> None:
