@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, String, cast, select, text
+from sqlalchemy import Connection, Row, Select, String, cast, insert, select, text
 
 from docmill.errors import NotFound
 from docmill.types import BBox, Finding, Heat, LengthClass, Outcome, Record, Status
 from storage.ports import Stage
 from storage.rules import no_such_job
-from storage.schema import attempts, documents, findings, jobs, results, submissions
+from storage.schema import attempts, batches, documents, findings, jobs, results
+from storage.schema import fields as field_rows
 
 
 def record(connection: Connection, job_id: str, *, tenant: str | None = None) -> Record:
@@ -50,7 +50,7 @@ def document(connection: Connection, document_id: str, *, tenant: str) -> dict[s
 
 def fields(connection: Connection, job_id: str) -> list[dict[str, Any]]:
     """The values of a job with their places; decimals as strings, so that JSON loses no digit."""
-    columns = schema_fields.c
+    columns = field_rows.c
     rows = connection.execute(
         select(
             columns.path,
@@ -67,22 +67,20 @@ def fields(connection: Connection, job_id: str) -> list[dict[str, Any]]:
     return [dict(row._mapping) for row in rows]
 
 
-def blob_key(connection: Connection, document_id: str) -> str:
-    """Where the document's bytes are."""
-    return str(
-        connection.execute(select(documents.c.blob_key).where(documents.c.document_id == document_id)).scalar_one()
-    )
+def view(
+    connection: Connection, name: str, *, tenant: str | None = None, limit: int = 1000, order_by: str = "1"
+) -> list[dict[str, Any]]:
+    """Rows of one of our views; `name` and `order_by` are code, never input."""
+    where = "WHERE tenant = :tenant" if tenant is not None else ""
+    statement = text(f"SELECT * FROM {name} {where} ORDER BY {order_by} LIMIT :limit")
+    parameters = {"limit": limit} | ({"tenant": tenant} if tenant is not None else {})
+    return [dict(row._mapping) for row in connection.execute(statement, parameters)]
 
 
-def submission_names(connection: Connection, job_id: str) -> Sequence[str]:
-    """Every name under which the job's bytes came."""
-    return connection.execute(select(submissions.c.name).where(submissions.c.job_id == job_id)).scalars().all()
-
-
-def view(connection: Connection, name: str, *, limit: int = 1000) -> list[dict[str, Any]]:
-    """Rows of one of our views; `name` is code, never input."""
-    rows = connection.execute(text(f"SELECT * FROM {name} LIMIT :limit"), {"limit": limit})
-    return [dict(row._mapping) for row in rows]
+def new_batch(connection: Connection, batch_id: str, tenant: str, *, label: str) -> str:
+    """A batch that jobs may belong to."""
+    connection.execute(insert(batches).values(batch_id=batch_id, tenant=tenant, label=label))
+    return batch_id
 
 
 def _records() -> Select[Any]:

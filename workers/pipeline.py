@@ -51,9 +51,10 @@ def infer(claim: Claim, use: Services) -> None:
     profile = get(use.profiles, claim.profile)
     prepared = load_prepared(claim.document_id, use)
     parts = split(prepared, _room(profile, claim.route, use))
-    extraction = use.engine.run(
-        extract(parts, profile, use.engine.engine, _extract_config(claim, claim.route, use)),
-        timeout_s=use.settings.infer_deadline_s * _rounds(parts, claim.route, use),
+    config = _extract_config(claim, claim.route, use)
+    extraction = use.engine.call(
+        lambda engine: extract(parts, profile, engine, config),
+        timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
     )
     use.store.finish_infer(claim, extraction)
     use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
@@ -133,7 +134,8 @@ def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
 def _room(profile: Profile, chosen: Route, use: Services) -> int:
     """Tokens that a lane's context leaves for the document."""
     lane = use.lane(chosen.lane)
-    return lane.context_tokens - profile.max_output_tokens - overhead(profile, counter(use.tokenizer))
+    count = counter(use.tokenizer)
+    return lane.context_tokens - profile.max_output_tokens - overhead(profile, lambda text: count([text])[0])
 
 
 def _rounds(parts: tuple[Part, ...], chosen: Route, use: Services) -> int:

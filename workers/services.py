@@ -11,7 +11,7 @@ from pathlib import Path
 from sqlalchemy import Engine as Database
 
 from docmill.types import Route
-from inference.engines.vllm_local import EngineThread
+from inference.engines.thread import EngineThread
 from inference.lanes import Lane, default_lane, load_lanes
 from inference.profile import BUILT_IN, Profile, get, load_profiles
 from inference.route import Need, route
