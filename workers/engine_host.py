@@ -6,14 +6,16 @@ import logging
 import os
 import threading
 from functools import partial
+from typing import Any
 
 from docmill.log import logger, say
 from inference.engine import Engine
-from inference.engines import vllm_local, vllm_server
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
+from inference.engines.vllm_local import LocalEngine, LocalSettings, environment
+from inference.engines.vllm_server import ServerEngine, ServerSettings
 from inference.lanes import Lane
-from inference.warmup import warm_up
+from inference.warmup import Warmable, warm_up
 from workers.services import Services
 from workers.settings import Settings, export
 
@@ -29,24 +31,45 @@ START_WITHIN_S = 1800.0
 
 def start_engine(lane: Lane, use: Services) -> EngineThread:
     """Load, warm up, and only then return."""
-    engine = EngineThread(partial(open_engine, lane, use.settings))
+    engine = EngineThread(partial(open_warm, lane, use))
     engine.start(timeout_s=START_WITHIN_S)
-    engine.call(lambda opened: warm_up(opened, use.profiles.values(), lane.max_num_seqs), timeout_s=START_WITHIN_S)
-    say(log, "ready", lane=lane.name, model=engine.engine.info.model, build=engine.engine.info.build)
     return engine
 
 
-async def open_engine(lane: Lane, settings: Settings) -> Engine:
+async def open_warm(lane: Lane, use: Services) -> Engine:
+    """The lane's engine, ready for work."""
+    engine = await open_engine(lane, use.settings)
+    took = await warm_up(engine, use.profiles.values(), at_once=lane.max_num_seqs)
+    say(log, "ready", lane=lane.name, model=engine.info.model, build=engine.info.build, took=took)
+    return engine
+
+
+async def open_engine(lane: Lane, settings: Settings) -> Warmable:
     """The engine that a lane describes."""
     match lane.engine:
         case "vllm_local":
-            export({"VLLM_CPU_KVCACHE_SPACE": str(settings.kv_cache_gib)})
-            export({"VLLM_CPU_OMP_THREADS_BIND": settings.omp_threads_bind})
-            return await vllm_local.open_engine(lane)
+            local = LocalSettings.of(lane, **(_on_this_cpu(settings) if _is_cpu() else {}))
+            export(dict(environment(local)))
+            return await LocalEngine.open(local)
         case "vllm_server":
-            return await vllm_server.open_engine(lane)
+            return await ServerEngine.open(ServerSettings.of(lane))
         case "stub":
             return StubEngine(StubScript(delay_s=float(lane.model)), context_tokens=lane.context_tokens)
+
+
+def _on_this_cpu(settings: Settings) -> dict[str, Any]:
+    """Without these vLLM's CPU backend takes nearly all memory and compiles for minutes."""
+    return {
+        "kv_cache_gib": settings.kv_cache_gib,
+        "omp_threads_bind": settings.omp_threads_bind,
+        "enforce_eager": True,
+    }
+
+
+def _is_cpu() -> bool:
+    from vllm.platforms import current_platform  # takes seconds: only this process needs it
+
+    return bool(current_platform.is_cpu())
 
 
 def leave_with_engine() -> None:
