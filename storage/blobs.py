@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
+from urllib.request import url2pathname
 
 import obstore
-from obstore.store import MemoryStore, ObjectStore, from_url
+from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from docmill.errors import NotFound
 
@@ -26,7 +27,7 @@ class Blobs:
         if scheme == "memory":
             return cls(MemoryStore())
         if scheme == "file":
-            Path(urlparse(url).path).mkdir(parents=True, exist_ok=True)
+            return cls(LocalStore(Path(url2pathname(urlparse(url).path)), mkdir=True))
         return cls(from_url(url, **options))
 
     def put(self, key: str, data: bytes) -> None:
