@@ -12,7 +12,8 @@
     │   └── ParserLimit            time or memory over the limit in the parser's child process
     ├── RequestError               whose fault: the caller      never retried
     │   ├── UnknownProfile
-    │   └── NotFound
+    │   ├── NotFound
+    │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
     │   ├── EmptyOutput            an empty text, as after a grammar that does not compile
@@ -108,6 +109,12 @@ class NotFound(RequestError):
     """There is no such document, job or result for this tenant."""
 
     code = "not_found"
+
+
+class BrokenRule(RequestError):
+    """A ruleset has a mistake; the message names file, line, rule and reason."""
+
+    code = "broken_rule"
 
 
 class ModelError(DocmillError):

@@ -11,11 +11,15 @@ _NOTHING: Mapping[str, Any] = {}
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value that is no object and no array. `source` is the schema's `x-source`: number, date, id, verbatim, quote."""
+    """A value that is no object and no array; `source` is its `x-source`: number, date, id, verbatim or quote.
+
+    `choice` marks a value that the schema chooses from a list.
+    """
 
     path: str
     value: Any
     source: str | None
+    choice: bool = False
 
     @property
     def text(self) -> str:
@@ -36,7 +40,7 @@ class Leaf:
     @property
     def prose(self) -> bool:
         """Whether the model wrote it in its own words."""
-        return self.source is None and isinstance(self.value, str)
+        return self.source is None and not self.choice and isinstance(self.value, str)
 
 
 def leaves(result: Any, schema: Mapping[str, Any]) -> Iterator[Leaf]:
@@ -71,7 +75,7 @@ def _walk(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: 
         for index, item in enumerate(value):
             yield from _walk(item, _part(schema, "items"), root, step(path, index))
     else:
-        yield Leaf(path, value, schema.get("x-source"))
+        yield Leaf(path, value, schema.get("x-source"), choice="enum" in schema)
 
 
 def _part(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:

@@ -57,7 +57,7 @@ def _ground_number(leaf: Leaf, facts: Facts) -> Grounding:
     if number is None:
         return Grounding(leaf, Ground.UNREADABLE)
     same = facts.numbers.get(number.value, [])
-    here = next((found for found in same if _agree(number, found.number)), None)
+    here = next((found for found in same if agree(number, found.number)), None)
     if here is not None:
         return Grounding(leaf, Ground.FOUND, (here.place,))
     if same:
@@ -76,8 +76,8 @@ def _explain(leaf: Leaf, value: Decimal, facts: Facts) -> Grounding:
     return _twin(leaf, Ground.ABSENT, nearest[0]) if nearest else Grounding(leaf, Ground.ABSENT)
 
 
-def _agree(mine: Number, printed: Number) -> bool:
-    """A unit that the result leaves out is no contradiction, one that the document lacks is."""
+def agree(mine: Number, printed: Number) -> bool:
+    """A unit that one of the two leaves out is no contradiction, save that a share (%) is never a plain number."""
     if mine.relative != printed.relative:
         return mine.unit is None
     if mine.relative:

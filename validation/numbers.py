@@ -231,7 +231,7 @@ def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
         value = chinese_amount(match["whole"], match["jiao"], match["fen"])
         if value is not None:
             scale = own_scale(match["whole"])
-            signed = Number(-value if match["sign"] else value, _chinese_unit(match), scale and Decimal(scale))
+            signed = Number(-value if match["sign"] else value, _chinese_unit(match), Decimal(scale) if scale else None)
             yield Found(match.start(), match.end(), signed)
 
 

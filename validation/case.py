@@ -1,0 +1,75 @@
+"""What a rule looks at, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from docmill.types import BBox, Citation, Extraction
+from validation.facts import Facts
+from validation.fields import Leaf, leaves
+from validation.grounding import Grounding, ground
+
+
+@dataclass(frozen=True)
+class Case:
+    """An extraction with the facts of its document; what several rules need is worked out once."""
+
+    extraction: Extraction
+    facts: Facts
+    schema: Mapping[str, Any]
+
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        return tuple(leaves(self.extraction.result, self.schema))
+
+    @cached_property
+    def prose(self) -> tuple[Leaf, ...]:
+        """What the model wrote in its own words; a choice from a list is no prose."""
+        return tuple(leaf for leaf in self.leaves if leaf.prose)
+
+    @cached_property
+    def grounded(self) -> tuple[Grounding, ...]:
+        """Every value that claims to be in the document, with its standing."""
+        return tuple(ground(leaf, self.facts) for leaf in self.leaves if leaf.grounded)
+
+    @cached_property
+    def citations(self) -> Mapping[str, Citation]:
+        return {citation.path: citation for citation in self.extraction.citations}
+
+    def standing(self, *sources: str) -> Iterator[Grounding]:
+        """The grounded values of some sources."""
+        return (grounding for grounding in self.grounded if grounding.leaf.source in sources)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A place where a rule does not hold. `text` and `detail` fill the rule's message.
+
+    `broken` marks a rule that could not be applied: nobody knows whether it holds.
+    """
+
+    path: str | None = None
+    text: str = ""
+    detail: str = ""
+    page: int | None = None
+    bbox: BBox | None = None
+    broken: bool = False
+
+
+Judge = Callable[[Case], Iterator[Hit]]
+"""What a rule comes down to: nothing if it holds."""
+
+
+def hit_at(grounding: Grounding, detail: str = "") -> Hit:
+    """A hit on a grounded value, with the place of the value or of its twin."""
+    place = grounding.places[0] if grounding.places else None
+    return Hit(
+        path=grounding.leaf.path,
+        text=grounding.leaf.text,
+        detail=detail or grounding.twin,
+        page=place.page if place else None,
+        bbox=place.bbox if place else None,
+    )

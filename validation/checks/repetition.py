@@ -1,0 +1,76 @@
+"""A model that has lost its way says the same again."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+from validation.case import Case, Hit
+from validation.fields import step
+
+#: A word, or one character of a script without spaces.
+_TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+#: Below this many n-grams, one natural repetition is a large share.
+_FEWEST = 20
+#: A loop is looked for in the last characters: this many are enough for three turns of a long sentence.
+_TAIL = 900
+#: Turns of a short unit (ha ha ha) must make up this many characters to be a loop.
+_LOOP_LENGTH = 12
+
+
+def ngrams(case: Case, *, share: float = 0.1, n: int = 4) -> Iterator[Hit]:
+    """Prose of which more than `share` of the n-grams were said before."""
+    for leaf in case.prose:
+        tokens = _TOKEN.findall(leaf.text.lower())
+        grams = list(zip(*(tokens[start:] for start in range(n)), strict=False))
+        if len(grams) < _FEWEST:
+            continue
+        repeated = 1 - len(set(grams)) / len(grams)
+        if repeated > share:
+            yield Hit(path=leaf.path, text=leaf.text[:80], detail=f"{repeated:.0%}")
+
+
+def tail(case: Case, *, times: int = 3) -> Iterator[Hit]:
+    """Prose that ends with the same unit `times` times over."""
+    for leaf in case.prose:
+        unit = _loop(leaf.text.rstrip()[-_TAIL:], times)
+        if unit:
+            yield Hit(path=leaf.path, text=leaf.text[-80:], detail=unit.strip())
+
+
+def items(case: Case, *, times: int = 3) -> Iterator[Hit]:
+    """A list that holds the same object `times` times."""
+    for path, entries in _lists(case.extraction.result, ""):
+        counts = Counter(json.dumps(entry, sort_keys=True, ensure_ascii=False) for entry in entries if entry)
+        for entry, count in counts.items():
+            if count >= times:
+                yield Hit(path=path, text=entry[:80], detail=str(count))
+
+
+def _loop(text: str, times: int) -> str | None:
+    """The unit that the text ends with `times` times or more; the last turn may be cut short."""
+    folded = re.sub(r"\s+", " ", text)
+    for length in range(1, len(folded) // times + 1):
+        unit = folded[-length:]
+        turns = _turns(folded, unit)
+        if turns >= times and turns * length >= _LOOP_LENGTH and any(map(str.isalnum, unit)):
+            return unit
+    return None
+
+
+def _turns(text: str, unit: str) -> int:
+    turns, stop = 0, len(text)
+    while stop >= len(unit) and text.endswith(unit, 0, stop):
+        turns, stop = turns + 1, stop - len(unit)
+    return turns
+
+
+def _lists(value: Any, path: str) -> Iterator[tuple[str, list[Any]]]:
+    if isinstance(value, list):
+        yield path, value
+    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, member in members:
+        yield from _lists(member, step(path, key))

@@ -1,0 +1,132 @@
+"""Extraction → Verdict: the rules' findings, the worst of them, and the values normalised."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from docmill.types import (
+    Citation,
+    Extraction,
+    FieldValue,
+    Finding,
+    Outcome,
+    PreparedDocument,
+    Table,
+    Verdict,
+)
+from validation.case import Case, Hit
+from validation.dates import parse_date
+from validation.facts import Place, facts_of
+from validation.fields import Leaf
+from validation.grounding import Ground
+from validation.numbers import Number, in_table, parse_number
+from validation.rules import Rule, Ruleset
+from validation.scales import scale_of
+
+_WORST_FIRST = (Outcome.REJECT, Outcome.REVIEW, Outcome.FLAG, Outcome.PASS)
+
+
+def validate(
+    extraction: Extraction, document: PreparedDocument, *, schema: Mapping[str, Any], ruleset: Ruleset
+) -> Verdict:
+    """Apply a ruleset to what was read of a document. `schema` is the profile's, with its `x-source` marks."""
+    case = Case(extraction, facts_of(document), schema)
+    findings = tuple(finding for rule in ruleset.rules for finding in _apply(rule, case))
+    return Verdict(
+        outcome=_worst(finding.outcome for finding in findings),
+        findings=findings,
+        fields=tuple(_normalise(case, findings)),
+        ruleset=ruleset.label,
+    )
+
+
+# ---------------------------------------------------------------- findings
+
+
+def _apply(rule: Rule, case: Case) -> Iterator[Finding]:
+    return (_finding(rule, hit) for hit in rule.judge(case))
+
+
+def _finding(rule: Rule, hit: Hit) -> Finding:
+    """A rule that could not be applied is at least a matter for review: nobody knows whether it holds."""
+    return Finding(
+        rule=rule.rule_id,
+        outcome=_worst((rule.severity, Outcome.REVIEW)) if hit.broken else rule.severity,
+        message=_message(rule, hit),
+        path=hit.path,
+        page=hit.page,
+        bbox=hit.bbox,
+    )
+
+
+def _message(rule: Rule, hit: Hit) -> str:
+    if hit.broken:
+        return f"the rule could not be applied: {hit.detail} / 规则无法执行：{hit.detail}"
+    values = {"text": hit.text, "detail": hit.detail, "path": hit.path or ""}
+    return f"{rule.message_en.format(**values)} / {rule.message_zh.format(**values)}"
+
+
+def _worst(outcomes: Iterable[Outcome]) -> Outcome:
+    return min((Outcome.PASS, *outcomes), key=_WORST_FIRST.index)
+
+
+# ---------------------------------------------------------------- fields
+
+
+def _normalise(case: Case, findings: tuple[Finding, ...]) -> Iterator[FieldValue]:
+    found = {standing.leaf.path: standing.places for standing in case.grounded if standing.ground == Ground.FOUND}
+    for leaf in case.leaves:
+        where = case.citations.get(leaf.path) or _cited(leaf, found.get(leaf.path, ()))
+        yield _field(leaf, where, case, _verdict(leaf.path, findings))
+
+
+def _field(leaf: Leaf, where: Citation | None, case: Case, verdict: Outcome) -> FieldValue:
+    number = _number(leaf, where, case.facts.tables)
+    dated = parse_date(leaf.text) if leaf.source == "date" else None
+    return FieldValue(
+        path=leaf.path,
+        text=leaf.text,
+        value=number.value if number else None,
+        date=dated.day if dated else None,
+        unit=number.unit if number else None,
+        scale=number.scale if number else None,
+        page=where.page if where else None,
+        bbox=where.bbox if where else None,
+        table_id=where.table_id if where else None,
+        row=where.row if where else None,
+        col=where.col if where else None,
+        verdict=verdict,
+    )
+
+
+def _number(leaf: Leaf, where: Citation | None, tables: Mapping[str, Table]) -> Number | None:
+    """The value of a number field with the scale of its table, and of a JSON number as it is."""
+    if isinstance(leaf.value, int | float) and not isinstance(leaf.value, bool) and leaf.source != "number":
+        return _plain(leaf.text)
+    number = parse_number(leaf.text) if leaf.source == "number" else None
+    table = tables.get(where.table_id) if where and where.table_id else None
+    if number is None or table is None or where is None:
+        return number
+    return in_table(number, scale_of(table, where.row, where.col), table.unit)
+
+
+def _plain(text: str) -> Number | None:
+    try:
+        return Number(Decimal(text))
+    except InvalidOperation:
+        return None
+
+
+def _cited(leaf: Leaf, places: tuple[Place, ...]) -> Citation | None:
+    """Where the value was found, for a result that came without citations."""
+    if not places or places[0].bbox is None:
+        return None
+    piece = places[0].piece
+    return Citation(leaf.path, leaf.text, piece.page, places[0].bbox, piece.table_id, piece.row, piece.col)
+
+
+def _verdict(path: str, findings: tuple[Finding, ...]) -> Outcome:
+    """The worst finding on the value or on an object or list that holds it."""
+    return _worst(finding.outcome for finding in findings if finding.path and f"{path}/".startswith(f"{finding.path}/"))
