@@ -55,10 +55,11 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class NumberAt:
-    """A number of the document; the scale of its table is not in it."""
+    """A number of the document; the scale of its table is not in it. `sure`: print allows no other reading."""
 
     number: Number
     place: Place
+    sure: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +194,8 @@ class Facts:
         for found in scan_numbers(text, whole_cells=piece.table_id is not None):
             if not any(start < found.start and found.stop <= stop for start, stop in dates):
                 place = self._place(number, found.start, found.stop)
-                yield from (NumberAt(reading, place) for reading in (found.number, found.other) if reading)
+                sure = found.other is None
+                yield from (NumberAt(reading, place, sure) for reading in (found.number, found.other) if reading)
         if piece.table_id is not None and _WRAPPED.search(text):
             # A number that its cell was too narrow for: the place is the cell.
             for found in scan_numbers(_WRAPPED.sub("", text)):

@@ -9,7 +9,8 @@ from enum import StrEnum
 from validation.dates import parse_date
 from validation.facts import Facts, NumberAt, Place, significand
 from validation.fields import Leaf
-from validation.numbers import Number, parse_number
+from validation.numbers import Number, readings
+from validation.text import fold
 
 #: Units that print does not tell apart: $ is the dollar of many countries, ¥ is yuan or yen.
 _VAGUE_UNITS = frozenset({"$", "¥"})
@@ -32,12 +33,17 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """`places` is where the value stands, or the twin that it may have been made from; `twin` is that one's text."""
+    """`places` is where the value stands, or the twin that it may have been made from; `twin` is that one's text.
+
+    `number` is the reading that the document bears out; `doubtful` says that it bears out another as well.
+    """
 
     leaf: Leaf
     ground: Ground
     places: tuple[Place, ...] = ()
     twin: str = ""
+    number: Number | None = None
+    doubtful: bool = False
 
 
 def ground(leaf: Leaf, facts: Facts) -> Grounding:
@@ -53,16 +59,29 @@ def ground(leaf: Leaf, facts: Facts) -> Grounding:
 
 
 def _ground_number(leaf: Leaf, facts: Facts) -> Grounding:
-    number = parse_number(leaf.text)
-    if number is None:
+    possible = readings(leaf.text)
+    if not possible:
         return Grounding(leaf, Ground.UNREADABLE)
-    same = facts.numbers.get(number.value, [])
-    here = next((found for found in same if agree(number, found.number)), None)
-    if here is not None:
-        return Grounding(leaf, Ground.FOUND, (here.place,))
-    if same:
-        return _twin(leaf, Ground.UNIT, same[0])
-    return _explain(leaf, number.value, facts)
+    likely, aside = possible[0], possible[1] if len(possible) > 1 else None
+    here = _like(likely, facts)
+    sure = aside is None or any(found.sure for found in here)
+    # Brackets that are printed in running text are an aside if the document states the bare number elsewhere.
+    outside = [found for found in _like(aside, facts) if found.sure] if aside and here and not sure else []
+    if here:
+        number, printed = (aside, outside) if outside else (likely, here)
+        place = _reads_alike(leaf, [found.place for found in (*here, *printed)])
+        return Grounding(leaf, Ground.FOUND, (place,), number=number, doubtful=not sure and not outside)
+    same = facts.numbers.get(likely.value)
+    return _twin(leaf, Ground.UNIT, same[0]) if same else _explain(leaf, likely.value, facts)
+
+
+def _like(number: Number, facts: Facts) -> list[NumberAt]:
+    return [found for found in facts.numbers.get(number.value, ()) if agree(number, found.number)]
+
+
+def _reads_alike(leaf: Leaf, places: list[Place]) -> Place:
+    """The same value may stand in words beside the figures: the place that reads like the result comes first."""
+    return next((place for place in places if fold(leaf.text) in fold(_printed(place))), places[0])
 
 
 def _explain(leaf: Leaf, value: Decimal, facts: Facts) -> Grounding:
@@ -100,8 +119,11 @@ def _ground_date(leaf: Leaf, facts: Facts) -> Grounding:
 
 
 def _twin(leaf: Leaf, how: Ground, found: NumberAt) -> Grounding:
-    place = found.place
-    return Grounding(leaf, how, (place,), place.piece.printed.text[place.start : place.stop])
+    return Grounding(leaf, how, (found.place,), _printed(found.place))
+
+
+def _printed(place: Place) -> str:
+    return place.piece.printed.text[place.start : place.stop]
 
 
 def _one_slip(printed: str, mine: str) -> bool:

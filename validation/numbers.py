@@ -89,10 +89,15 @@ _WORD_AFTER = re.compile(r"[A-Za-z_]")
 
 def parse_number(text: str) -> Number | None:
     """The one number that the whole text is, or None: (1,234) and 1,234- are negative, 4.35% has unit %."""
+    return next(iter(readings(text)), None)
+
+
+def readings(text: str) -> tuple[Number, ...]:
+    """What the whole text may mean as a number, likeliest first; brackets may be those of a sentence."""
     text = text.strip()
-    whole = (found for found in scan_numbers(text) if (found.start, found.stop) == (0, len(text)))
-    found = next(whole, None) or next(_chinese(half(text), single=True), None)
-    return found.number if found is not None and (found.start, found.stop) == (0, len(text)) else None
+    found = [*scan_numbers(text, whole_cells=False), *_chinese(half(text), single=True)]
+    whole = next((number for number in found if (number.start, number.stop) == (0, len(text))), None)
+    return () if whole is None else (whole.number,) if whole.other is None else (whole.number, whole.other)
 
 
 def in_table(number: Number, scale: Decimal | None, unit: str | None) -> Number:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from typing import Any
 
 from docmill.types import (
@@ -76,14 +76,15 @@ def _worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def _normalise(case: Case, findings: tuple[Finding, ...]) -> Iterator[FieldValue]:
-    found = {standing.leaf.path: standing.places for standing in case.grounded if standing.ground == Ground.FOUND}
+    standing = {grounding.leaf.path: grounding for grounding in case.grounded if grounding.ground == Ground.FOUND}
     for leaf in case.leaves:
-        where = case.citations.get(leaf.path) or _cited(leaf, found.get(leaf.path, ()))
-        yield _field(leaf, where, case, _verdict(leaf.path, findings))
+        ground = standing.get(leaf.path)
+        where = case.citations.get(leaf.path) or _cited(leaf, ground.places if ground else ())
+        number = (ground.number if ground else None) or _number(leaf)
+        yield _field(leaf, where, _in_its_table(number, where, case.facts.tables), _verdict(leaf.path, findings))
 
 
-def _field(leaf: Leaf, where: Citation | None, case: Case, verdict: Outcome) -> FieldValue:
-    number = _number(leaf, where, case.facts.tables)
+def _field(leaf: Leaf, where: Citation | None, number: Number | None, verdict: Outcome) -> FieldValue:
     dated = parse_date(leaf.text) if leaf.source == "date" else None
     return FieldValue(
         path=leaf.path,
@@ -101,22 +102,18 @@ def _field(leaf: Leaf, where: Citation | None, case: Case, verdict: Outcome) -> 
     )
 
 
-def _number(leaf: Leaf, where: Citation | None, tables: Mapping[str, Table]) -> Number | None:
-    """The value of a number field with the scale of its table, and of a JSON number as it is."""
-    if isinstance(leaf.value, int | float) and not isinstance(leaf.value, bool) and leaf.source != "number":
-        return _plain(leaf.text)
-    number = parse_number(leaf.text) if leaf.source == "number" else None
+def _number(leaf: Leaf) -> Number | None:
+    """The value of a number field, and of a JSON number."""
+    if isinstance(leaf.value, int | float) and not isinstance(leaf.value, bool):
+        return Number(Decimal(leaf.text))
+    return parse_number(leaf.text) if leaf.source == "number" else None
+
+
+def _in_its_table(number: Number | None, where: Citation | None, tables: Mapping[str, Table]) -> Number | None:
     table = tables.get(where.table_id) if where and where.table_id else None
-    if number is None or table is None or where is None:
+    if number is None or where is None or table is None:
         return number
     return in_table(number, scale_of(table, where.row, where.col), table.unit)
-
-
-def _plain(text: str) -> Number | None:
-    try:
-        return Number(Decimal(text))
-    except InvalidOperation:
-        return None
 
 
 def _cited(leaf: Leaf, places: tuple[Place, ...]) -> Citation | None:

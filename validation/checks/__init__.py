@@ -42,6 +42,7 @@ CHECKS: Mapping[str, Check] = {
     "numbers.scale": Check(numbers.scale),
     "numbers.sign": Check(numbers.sign),
     "numbers.unit": Check(numbers.unit),
+    "numbers.bracketed": Check(numbers.bracketed),
     "numbers.prose": Check(numbers.prose, {"digits": {"type": "integer", "minimum": 1}}),
     "dates.readable": Check(dates.readable),
     "dates.grounded": Check(dates.grounded),

@@ -10,7 +10,7 @@ from validation.dates import parse_date
 from validation.fields import at
 from validation.grounding import Ground
 from validation.grounding import agree as units_agree
-from validation.numbers import parse_number
+from validation.numbers import readings
 from validation.text import fold
 
 #: Points by which a box may stand over the edge of its page: glyphs do, printers round.
@@ -55,9 +55,8 @@ def agree(case: Case) -> Iterator[Hit]:
 def _same(value: str, cited: str) -> bool:
     if fold(value) == fold(cited):
         return True
-    mine, printed = parse_number(value), parse_number(cited)
-    if mine is not None and printed is not None:
-        return mine.value == printed.value and units_agree(mine, printed)
+    if any(n.value == m.value and units_agree(n, m) for n in readings(value) for m in readings(cited)):
+        return True
     day, cited_day = parse_date(value), parse_date(cited)
     return day is not None and cited_day is not None and bool(day.readings) and day.readings == cited_day.readings
 

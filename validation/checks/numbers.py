@@ -39,6 +39,15 @@ def unit(case: Case) -> Iterator[Hit]:
     return _with(case, Ground.UNIT)
 
 
+def bracketed(case: Case) -> Iterator[Hit]:
+    """A number in brackets in running text: a negative, or an aside? Nothing else in the document tells."""
+    return (
+        hit_at(grounding, str(grounding.number and grounding.number.value))
+        for grounding in case.grounded
+        if grounding.doubtful
+    )
+
+
 def prose(case: Case, *, digits: int = 3) -> Iterator[Hit]:
     """A number in the model's own sentences that is not in the document; few digits may be counting (12 accounts)."""
     for leaf in case.prose:
