@@ -15,6 +15,9 @@ from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_random
 #: A restart of PostgreSQL takes seconds; what a worker has in hand is worth waiting for it.
 PATIENCE_S = 60.0
 
+#: SQLSTATE classes of errors that pass: connection, rollback by the server, resources, an operator's intervention.
+PASSING = frozenset({"08", "40", "53", "57"})
+
 P = ParamSpec("P")
 R = TypeVar("R")
 
@@ -43,7 +46,12 @@ def connect(url: str, *, pool_size: int = 5) -> Engine:
 
 
 def _server_is_away(error: BaseException) -> bool:
-    return isinstance(error, OperationalError) or (isinstance(error, DBAPIError) and error.connection_invalidated)
+    """A lost or refused connection, a server that stops or is overloaded, a deadlock: the next try may succeed."""
+    if not isinstance(error, DBAPIError):
+        return False
+    state = getattr(error.orig, "sqlstate", None)
+    no_answer = state is None and isinstance(error, OperationalError)
+    return error.connection_invalidated or no_answer or (state or "")[:2] in PASSING
 
 
 def transactional(

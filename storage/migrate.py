@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+import threading
 from importlib.resources import files
 from pathlib import Path
 
@@ -42,6 +43,9 @@ END $$
 
 log = logger("migrate")
 
+#: Alembic keeps the migration that it runs in a module: one a process.
+_one_thread = threading.Lock()
+
 
 def upgrade(url: str) -> None:
     """Migrate to the newest revision and make the views and the reader's role, all in one transaction.
@@ -50,7 +54,7 @@ def upgrade(url: str) -> None:
     Where the user may not create roles, the role is left out; it is granted at the next call once it exists.
     """
     engine = create_engine(url, poolclass=NullPool)
-    with engine.begin() as connection:
+    with _one_thread, engine.begin() as connection:
         connection.execute(select(func.pg_advisory_xact_lock(LOCK)))
         if not _is_current(connection):
             _drop_views(connection)

