@@ -67,7 +67,7 @@ def load_rulesets(folder: Path = RULESETS) -> Mapping[str, Ruleset]:
     """All rulesets of a folder by name; one may extend another of the folder or a built-in one."""
     files = sorted(path for path in folder.glob(_RULESET_FILES) if len(path.suffixes) == 1)
     sources = [_read(path) for path in files]
-    known: dict[str, Ruleset] = {} if folder == RULESETS else dict(load_rulesets())
+    known: dict[str, Ruleset] = {} if folder == RULESETS else dict(_built_in())
     waiting = sources
     while waiting:
         ready = [source for source in waiting if all(parent in known for parent in source.parents)]
@@ -76,6 +76,11 @@ def load_rulesets(folder: Path = RULESETS) -> Mapping[str, Ruleset]:
         known |= {source.name: _build(source, known) for source in ready}
         waiting = [source for source in waiting if source not in ready]
     return known
+
+
+@cache
+def _built_in() -> Mapping[str, Ruleset]:
+    return load_rulesets()
 
 
 # ---------------------------------------------------------------- files
@@ -119,8 +124,9 @@ class _Source:
 
 def _read(path: Path) -> _Source:
     try:
-        node = yaml.compose(path.read_text("utf-8"), Loader=_TextLoader)
-        content = yaml.load(path.read_text("utf-8"), Loader=_TextLoader)
+        loader = _TextLoader(path.read_text("utf-8"))
+        node = loader.get_single_node()
+        content = None if node is None else loader.construct_document(node)
     except (yaml.YAMLError, UnicodeDecodeError) as fault:
         raise BrokenRule(f"{path.name}: not YAML: {' '.join(str(fault).split())}") from fault
     source = _Source(path, content if isinstance(content, dict) else {}, _lines(node))
