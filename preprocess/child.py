@@ -1,0 +1,92 @@
+"""The parser's child process: `python -m preprocess.child MEMORY_BYTES`, driven by frames on stdin and stdout.
+
+It limits itself before it loads a parser, answers every document with a result or a typed error, and ends with its
+parent: at the end of stdin, or by its own alarm if the parent is gone in the middle of a document.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import math
+import os
+import resource
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, BinaryIO, Final
+
+import msgspec
+
+from docmill.errors import InputError
+from preprocess import frames
+
+if TYPE_CHECKING:
+    from preprocess.prepare import PrepareConfig
+
+_M_ARENA_MAX: Final = -8
+_GRACE_SECONDS: Final = 5
+_LARGEST_FILE: Final = 64 * 1024**2
+
+
+def main() -> None:
+    requests, answers = _take_pipes()
+    _limit_process(int(sys.argv[1]))
+    from preprocess.parse import parse
+    from preprocess.prepare import PrepareConfig
+
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 20)
+    frames.send(answers, frames.READY)
+    while (asked := frames.receive(requests)) is not None:
+        document_id, config = msgspec.msgpack.decode(asked[1], type=tuple[str, PrepareConfig], dec_hook=_path)
+        sent = frames.receive(requests)
+        if sent is None:
+            return
+        _limit_document(config)
+        try:
+            answer = frames.RESULT, msgspec.msgpack.encode(parse(sent[1], document_id, config))
+        except InputError as error:
+            answer = frames.ERROR, msgspec.msgpack.encode((error.code, str(error)))
+        except MemoryError:
+            frames.send(answers, frames.OUT_OF_MEMORY)
+            return
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        frames.send(answers, *answer)
+        del sent, answer
+
+
+def _path(kind: type, value: str) -> Path:
+    return Path(value)
+
+
+def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+    """stdin and stdout for frames only: what a library prints goes to stderr."""
+    answers = os.fdopen(os.dup(1), "wb")
+    os.dup2(2, 1)
+    return sys.stdin.buffer, answers
+
+
+def _limit_process(memory_bytes: int) -> None:
+    """Bounds for the whole life of the child, set before the parsers load."""
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.putenv(name, "1")  # each thread reserves address space
+    ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
+    for number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_AS, (memory_bytes, memory_bytes))
+    resource.setrlimit(resource.RLIMIT_FSIZE, (_LARGEST_FILE, _LARGEST_FILE))
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+def _limit_document(config: PrepareConfig) -> None:
+    """CPU and wall bounds for the next document; the kernel's signal ends the child even inside a C loop."""
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    soft = math.ceil(used.ru_utime + used.ru_stime + config.cpu_seconds)
+    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+    signal.setitimer(signal.ITIMER_REAL, config.wall_seconds + _GRACE_SECONDS)
+
+
+if __name__ == "__main__":
+    main()

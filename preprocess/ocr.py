@@ -1,0 +1,77 @@
+"""Pages without a text layer, read by rapidocr: its models come in its wheel, nothing is fetched."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any, Final
+
+import numpy as np
+import pymupdf
+
+from docmill.types import BBox
+from preprocess.glyphs import Glyph, Line, line_of
+from preprocess.join import is_cjk
+
+#: Enough for 8-point print; more costs time and reads no better.
+DPI: Final = 160
+#: A 14,400-point page would need gigabytes at that resolution: it is drawn smaller.
+MOST_PIXELS: Final = 5_000_000
+#: Below this the reading is noise.
+LEAST_SCORE: Final = 0.5
+
+_WIDE_IN_NUMBER: Final = re.compile(r"(?<=\d)[，．](?=\d)")
+_NARROW: Final = {"，": ",", "．": "."}
+
+
+def read_scan(page: pymupdf.Page) -> list[Line]:
+    """The lines that OCR sees on a page; each character's box is its share of the line's box."""
+    scale = min(DPI / 72, (MOST_PIXELS / max(1.0, abs(page.rect))) ** 0.5)
+    found = _engine()(_pixels(page, scale), use_cls=False)
+    if found.boxes is None or found.txts is None:
+        return []
+    lines = []
+    for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
+        if score >= LEAST_SCORE and text.strip():
+            lines.append(_line(corners, _narrowed(text), scale))
+    return lines
+
+
+@lru_cache(maxsize=1)
+def _engine() -> Any:
+    """Loaded when the first scan comes, once in a process. One thread: the machine has other work."""
+    from rapidocr import RapidOCR
+
+    threads = "EngineConfig.onnxruntime.{}_op_num_threads"
+    return RapidOCR(params={"Global.log_level": "critical", threads.format("intra"): 1, threads.format("inter"): 1})
+
+
+def _pixels(page: pymupdf.Page, scale: float) -> np.ndarray[Any, np.dtype[np.uint8]]:
+    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False)
+    rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
+    rgb = rows[:, : pixmap.width * 3].reshape(pixmap.height, pixmap.width, 3)
+    return np.ascontiguousarray(rgb[:, :, ::-1])
+
+
+def _narrowed(text: str) -> str:
+    """OCR writes the comma of a number wide beside Chinese; print has it narrow."""
+    return _WIDE_IN_NUMBER.sub(lambda match: _NARROW[match[0]], text)
+
+
+def _line(corners: np.ndarray[Any, Any], text: str, scale: float) -> Line:
+    (x0, y0), (x1, y1) = corners.min(axis=0) / scale, corners.max(axis=0) / scale
+    widths = [_share(char) for char in text]
+    step, edge = (x1 - x0) / sum(widths), float(x0)
+    glyphs = []
+    for char, width in zip(text, widths, strict=True):
+        box = BBox(edge, float(y0), edge + float(step) * width, float(y1))
+        glyphs.append(Glyph(" " if char.isspace() else char, *box, size=float(y1 - y0) * 0.8))
+        edge = box.x1
+    return line_of(tuple(glyphs))
+
+
+def _share(char: str) -> float:
+    """The width of a character in its line, roughly: Chinese is square, digits half, points and spaces a quarter."""
+    if is_cjk(char):
+        return 1.0
+    return 0.28 if char in " .,:;'|!il" else 0.52

@@ -1,0 +1,87 @@
+"""A prepared document as plain JSON values: its tables in the form that table benchmarks share, and its text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+from docmill.types import BBox, Cell, Page, PreparedDocument, Region, Table
+
+
+def tables_form(prepared: PreparedDocument) -> dict[str, Any]:
+    """`{"pages": [{"page", "tables": [{"bbox", "cells": [{"row", "col", "rowspan", "colspan", "text"}]}]}]}` and more.
+
+    A table that runs over pages is given on each page with the rows that stand there, its header first; `table_id` ties
+    the parts together.
+    """
+    tables = _tables_by_page(prepared)
+    pages = [_page(page, tables[page.number]) for page in prepared.pages]
+    return {
+        "document_id": prepared.document_id,
+        "parser": prepared.parser,
+        "tokens": prepared.tokens,
+        "warnings": list(prepared.warnings),
+        "pages": pages,
+    }
+
+
+def _tables_by_page(prepared: PreparedDocument) -> dict[int, list[dict[str, Any]]]:
+    by_page: dict[int, list[dict[str, Any]]] = defaultdict(list)
+    for table in prepared.tables:
+        for index, region in enumerate(table.regions):
+            by_page[region.page].append(_table(table, region, first=index == 0))
+    return by_page
+
+
+def _page(page: Page, tables: list[dict[str, Any]]) -> dict[str, Any]:
+    blocks = [
+        {"kind": block.kind.value, "bbox": _rounded(block.bbox), "text": block.printed.text, "source": block.source}
+        for block in page.blocks
+        if block.table is None
+    ]
+    size = {"width": round(page.width, 2), "height": round(page.height, 2)}
+    return {"page": page.number, **size, "source": page.source, "tables": tables, "blocks": blocks}
+
+
+def _table(table: Table, region: Region, *, first: bool) -> dict[str, Any]:
+    """The part of a table that stands on one page."""
+    rows = sorted({cell.row for cell in table.cells if cell.page == region.page})
+    repeated = [] if first else _repeated_header(table, region)
+    number = {row: place for place, row in enumerate([*repeated, *rows])}
+    cells = [_cell(cell, number[cell.row]) for cell in table.cells if cell.row in number and cell.text]
+    return {
+        "table_id": table.table_id,
+        "bbox": _rounded(region.bbox),
+        "reader": table.reader,
+        "caption": table.caption,
+        "unit": table.unit,
+        "scale": None if table.scale is None else str(table.scale),
+        "header_rows": table.header_rows if first else len(repeated),
+        "cells": cells,
+    }
+
+
+def _repeated_header(table: Table, region: Region) -> list[int]:
+    """The header's rows, if it is printed again on this page: then the table starts above its first own row."""
+    tops = [cell.bbox for cell in table.cells if cell.page == region.page and cell.bbox is not None]
+    if not tops or not table.header_rows:
+        return []
+    first = min(tops, key=lambda box: box.y0)
+    return list(range(table.header_rows)) if first.y0 - region.bbox.y0 > (first.y1 - first.y0) / 2 else []
+
+
+def _cell(cell: Cell, row: int) -> dict[str, Any]:
+    return {
+        "row": row,
+        "col": cell.col,
+        "rowspan": cell.rowspan,
+        "colspan": cell.colspan,
+        "text": cell.text,
+        "header": cell.header,
+        "page": cell.page,
+        "bbox": _rounded(cell.bbox),
+    }
+
+
+def _rounded(box: BBox | None) -> list[float] | None:
+    return None if box is None else [round(edge, 2) for edge in box]
