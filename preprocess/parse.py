@@ -18,11 +18,9 @@ from preprocess.pages import Clock, PageReading, read_page
 from preprocess.pdf import open_pdf
 from preprocess.prepare import PrepareConfig
 from preprocess.render import render
-from preprocess.text import Row, blocks_of
+from preprocess.text import Row, Setting, blocks_of
 from preprocess.tokens import counter
-
-#: Names how a document was read; raise it when the same bytes give another result.
-PARSER = f"docmill-1/pymupdf-{pymupdf.__version__}"
+from preprocess.version import PARSER
 
 #: MuPDF keeps what it decoded; a long document must not fill the memory with it.
 _SHRINK_EVERY = 25
@@ -58,7 +56,8 @@ def assemble(readings: Sequence[PageReading]) -> tuple[Page, ...]:
     pages = []
     for reading, items, (_, apart) in zip(readings, joined, taken, strict=True):
         headers, footers = furniture_blocks(apart, reading.number, reading.source)
-        body = tie_captions(blocks_of(items, reading.number, body_size, reading.source))
+        setting = Setting(reading.number, reading.width, body_size, reading.source)
+        body = tie_captions(blocks_of(items, setting))
         blocks: tuple[Block, ...] = (*headers, *body, *reading.notes, *footers)
         pages.append(Page(reading.number, reading.width, reading.height, blocks, reading.source))
     return tuple(pages)

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -47,6 +48,11 @@ QUICK = {
     "DOCMILL_REPUBLISH_AFTER_S": "15",
     "DOCMILL_SETTLE_S": "0.5",
 }
+
+
+def new_home(name: str) -> Path:
+    """A folder for a stack: outside pytest's, which is private, while PostgreSQL runs as another user than root."""
+    return Path(tempfile.mkdtemp(prefix=f"docmill-{name}-"))
 
 
 @dataclass

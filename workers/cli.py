@@ -132,7 +132,7 @@ def parse(
 def parse_json(prepared: object) -> str:
     """The table benchmark's form, with everything else that we know."""
     from docmill.types import PreparedDocument
-    from preprocess.bench_form import tables_form
+    from preprocess.tables_form import tables_form
 
     assert isinstance(prepared, PreparedDocument)
     return json.dumps(tables_form(prepared), ensure_ascii=False)

@@ -24,6 +24,7 @@ from preprocess.budget import split
 from preprocess.dedup import bands
 from preprocess.prepare import prepare
 from preprocess.tokens import counter
+from preprocess.version import PARSER
 from storage.blobs import prepared_key
 from storage.ports import Claim, Stage
 from validation.validate import validate as judge
@@ -128,7 +129,7 @@ def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
     if not use.blobs.exists(prepared_key(claim.document_id)):
         return None
     prepared = load_prepared(claim.document_id, use)
-    return prepared if prepared.parser == use.prepare.parser else None
+    return prepared if prepared.parser == PARSER else None
 
 
 def _room(profile: Profile, chosen: Route, use: Services) -> int:

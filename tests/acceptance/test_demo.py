@@ -13,7 +13,7 @@ import pytest
 import yaml
 
 from inference.profile import load_profiles
-from tests.stack import ENDED, ROOT, Stack, notice, one_result_each, until
+from tests.stack import ENDED, ROOT, Stack, new_home, notice, one_result_each, until
 from workers.processes import marked
 
 pytestmark = pytest.mark.timeout(900)
@@ -23,10 +23,9 @@ MANIFEST = yaml.safe_load((SAMPLES / "manifest.yaml").read_text(encoding="utf-8"
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Stack]:
+def stack() -> Iterator[Stack]:
     """A stack with real vLLM that has read all samples through its bucket."""
-    home = tmp_path_factory.mktemp("acceptance")
-    with Stack(home).running() as running:
+    with Stack(new_home("acceptance")).running() as running:
         shutil.copytree(SAMPLES / "inbox", running.inbox, dirs_exist_ok=True)
         total = len(sample_files())
         sql = "SELECT count(*) AS n FROM v_results WHERE source = 'bucket' AND status = ANY(%s)"

