@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from docmill.types import BBox, Block, BlockKind
+from docmill.types import BBox, Block, BlockKind, Printed
 from preprocess.text import Item, Row
 from preprocess.units import unit_of
 
@@ -21,8 +21,11 @@ _PAGE_NUMBER: Final = re.compile(
     re.IGNORECASE,
 )
 _SURELY_NUMBER: Final = re.compile(
-    r"^(?:[-–—]\s*\d{1,4}\s*[-–—]|page\s+\d+.*|第\s*\d+\s*页.*|\d{1,4}\s*/\s*\d{1,4})$", re.IGNORECASE
+    r"^(?:[-–—]\s*\d{1,4}\s*[-–—]|page\s+\d+(?:\s*(?:of|/)\s*\d+)?|第\s*\d+\s*页(?:\W*共\s*\d+\s*页)?)$", re.IGNORECASE
 )
+
+#: A number that may be a page number: short, and no part of a figure or a date.
+_SMALL_NUMBER: Final = re.compile(r"(?<![\d.,/-])\d{1,4}(?![\d.,-])")
 
 Key = tuple[str, str]
 
@@ -34,7 +37,7 @@ class Furniture:
         seen = Counter(
             key
             for number, (items, height) in enumerate(pages, start=1)
-            for key in {key for _, key in _edge_rows(items, height, number)}
+            for key in {key for _, keys in _edge_rows(items, height, number) for key in keys}
         )
         enough = 2 if len(pages) <= 4 else max(3, len(pages) // 20)
         self._repeated = {key for key, count in seen.items() if count >= enough}
@@ -42,21 +45,21 @@ class Furniture:
     def take(self, items: Sequence[Item], height: float, page: int) -> tuple[list[Item], list[tuple[str, Row]]]:
         """A page's items without its furniture, and the furniture with its zone ("header" or "footer")."""
         taken: dict[int, tuple[str, Row]] = {}
-        for row, key in _edge_rows(items, height, page):
-            if key in self._repeated or _SURELY_NUMBER.match(row.text.strip()):
-                taken[id(row)] = (key[0], row)
+        for row, keys in _edge_rows(items, height, page):
+            if not self._repeated.isdisjoint(keys) or _SURELY_NUMBER.match(row.text.strip()):
+                taken[id(row)] = (keys[0][0], row)
         return [item for item in items if id(item) not in taken], list(taken.values())
 
 
-def _edge_rows(items: Sequence[Item], height: float, page: int) -> list[tuple[Row, Key]]:
+def _edge_rows(items: Sequence[Item], height: float, page: int) -> list[tuple[Row, list[Key]]]:
     """The rows in the page's edge zones with what identifies them on other pages."""
     rows = sorted((item for item in items if isinstance(item, Row)), key=lambda row: row.bbox.y0)
     found = []
     for zone, ordered in (("header", rows), ("footer", rows[::-1])):
         for row in ordered[:_DEPTH]:
-            pattern = _pattern(row.text, page) if _in_zone(row.bbox, height, zone) else None
-            if pattern is not None:
-                found.append((row, (zone, pattern)))
+            patterns = _patterns(row.text, page) if _in_zone(row.bbox, height, zone) else []
+            if patterns:
+                found.append((row, [(zone, pattern) for pattern in patterns]))
     return found
 
 
@@ -64,27 +67,40 @@ def _in_zone(box: BBox, height: float, zone: str) -> bool:
     return box.y1 <= height * ZONE if zone == "header" else box.y0 >= height * (1 - ZONE)
 
 
-def _pattern(text: str, page: int) -> str | None:
-    """The text with what changes from page to page taken out; None for what must not be lost (figures, units).
+def _patterns(text: str, page: int) -> list[str]:
+    """What may come again on another page: the text itself, or with one number in it that counts with the pages.
 
-    A bare number is a page number only if it counts with the pages.
+    Nothing else may differ, so that rows of figures are never taken for furniture; units are not furniture either.
     """
-    number = _PAGE_NUMBER.match(text.strip())
-    if number:
-        printed = number["number"]
-        return f"#{int(printed) - page}" if printed.isdigit() else "#roman"
-    pattern = re.sub(r"\d+", "#", " ".join(text.split()))
-    return pattern if any(char.isalpha() for char in pattern) and unit_of(text) is None else None
+    plain = " ".join(text.split())
+    numbers = list(_SMALL_NUMBER.finditer(plain))
+    patterns = [_counting(plain, match, page) for match in {id(m): m for m in numbers[:1] + numbers[-1:]}.values()]
+    roman = _PAGE_NUMBER.match(plain)
+    if roman and not roman["number"].isdigit():
+        patterns.append("#roman")
+    if any(char.isalpha() for char in plain):
+        patterns.append(plain)
+    return patterns if unit_of(text) is None else []
+
+
+def _counting(text: str, match: re.Match[str], page: int) -> str:
+    return f"{text[: match.start()]}#{int(match[0]) - page}{text[match.end() :]}"
 
 
 def furniture_blocks(taken: Sequence[tuple[str, Row]], page: int, source: str) -> tuple[list[Block], list[Block]]:
-    """Header blocks and footer blocks, from the top down."""
+    """Header blocks and footer blocks, from the top down; what stands apart in a row is a block of its own."""
     headers: list[Block] = []
     footers: list[Block] = []
     for zone, row in sorted(taken, key=lambda pair: pair[1].bbox.y0):
         kind, drawer = (BlockKind.HEADER, headers) if zone == "header" else (BlockKind.FOOTER, footers)
-        drawer.append(Block(kind, page, row.bbox, row.printed, source=source))
+        drawer.extend(Block(kind, page, part.box() or row.bbox, part, source=source) for part in _segments(row.printed))
     return headers, footers
+
+
+def _segments(printed: Printed) -> Iterator[Printed]:
+    for match in re.finditer(r"\S+(?: \S+)*", printed.text):
+        start, stop = match.span()
+        yield Printed(match[0], printed.boxes[16 * start : 16 * stop])
 
 
 def is_page_number(text: str) -> bool:

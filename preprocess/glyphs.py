@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import Any, Final, NamedTuple
 
@@ -30,6 +30,9 @@ _BOLD: Final = 16
 TINY: Final = 2.0
 #: Channel values from here on are white to the eye.
 WHITE: Final = 0xF0
+#: From here on a text is a background; so is one that is more than half transparent.
+PALE: Final = 0xB0
+HALF_CLEAR: Final = 128
 
 _DROPPED: Final = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
 _BULLETS: Final = dict.fromkeys((0xF0B7, 0xF0A7, 0xF06C, 0xF0D8, 0xF0FC), "•")
@@ -60,6 +63,7 @@ class Line:
     bold: bool = False
     upright: bool = True
     rtl: bool = False
+    pale: bool = False
 
     @property
     def text(self) -> str:
@@ -106,7 +110,22 @@ def read_glyphs(page: pymupdf.Page) -> Reading:
                 line = _line(spans, page, upright=upright)
                 if line is not None and (hidden or not _is_second_print(line, printed)):
                     _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
+    _set_marks_apart(reading)
     return reading
+
+
+def _set_marks_apart(reading: Reading) -> None:
+    """A pale text that is printed over other text is a watermark, wherever else on the page it is repeated."""
+    pale = [line for line in reading.visible if line.pale]
+    dark = [line for line in reading.visible if not line.pale] if pale else []
+    marks = {line.text for line in pale if any(_cross(line.bbox, other.bbox) for other in dark)}
+    if marks:
+        reading.marks.extend(line for line in pale if line.text in marks)
+        reading.visible = [line for line in reading.visible if not (line.pale and line.text in marks)]
+
+
+def _cross(one: BBox, other: BBox) -> bool:
+    return min(one.x1, other.x1) > max(one.x0, other.x0) and min(one.y1, other.y1) > max(one.y0, other.y0)
 
 
 def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> Line | None:
@@ -115,7 +134,13 @@ def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> 
         return None
     bold = sum(len(span["chars"]) for span in spans if span["flags"] & _BOLD) * 2 > len(glyphs)
     rtl = any(span.get("bidi", 0) % 2 for span in spans)
-    return line_of(tuple(glyphs), bold=bold, upright=upright, rtl=rtl)
+    line = line_of(tuple(glyphs), bold=bold, upright=upright, rtl=rtl)
+    return replace(line, pale=True) if all(_is_pale(span) for span in spans) else line
+
+
+def _is_pale(span: dict[str, Any]) -> bool:
+    color = span["color"]
+    return bool(min(color >> 16 & 0xFF, color >> 8 & 0xFF, color & 0xFF) >= PALE or span["alpha"] < HALF_CLEAR)
 
 
 def _is_second_print(line: Line, printed: dict[str, list[BBox]]) -> bool:

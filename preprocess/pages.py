@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pymupdf
@@ -126,7 +126,20 @@ def _notes(page: pymupdf.Page, reading: Reading) -> list[Block]:
         if text and "".join(text.split()) not in printed:
             box = BBox(*(annotation.rect * page.rotation_matrix))
             notes.append(_block(number, box, Printed.of([(char, box) for char in text])))
-    return notes
+    return [*notes, *_fields(page, printed)]
+
+
+def _fields(page: pymupdf.Page, printed: str) -> list[Block]:
+    """Filled form fields whose value is not printed in words: a ticked box, a hidden choice."""
+    fields = []
+    for widget in page.widgets() or ():
+        value = str(widget.field_value or "").strip()
+        if value and "".join(value.split()) not in printed:
+            box = BBox(*(widget.rect * page.rotation_matrix))
+            text = "".join(char for char in f"{widget.field_name}: {value}" if char.isprintable())
+            block = _block(page.number + 1, box, Printed.of([(char, box) for char in text]))
+            fields.append(replace(block, kind=BlockKind.FORM_FIELD))
+    return fields
 
 
 def _block(number: int, box: BBox, printed: Printed) -> Block:

@@ -56,7 +56,8 @@ def _shown(page: Page, shown: set[str]) -> Iterator[list[Block]]:
     blocks = sorted(page.blocks, key=lambda block: block.kind not in _FURNITURE)
     for block in blocks:
         if block.kind in _FURNITURE or block.kind is BlockKind.ANNOTATION:
-            key = re.sub(r"\d+", "#", block.printed.text)
+            text = block.printed.text
+            key = re.sub(r"\d+", "#", text) if block.kind in _FURNITURE else text
             if key in shown or is_page_number(block.printed.text):
                 continue
             shown.add(key)

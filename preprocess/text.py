@@ -11,11 +11,11 @@ from typing import Final
 from docmill.types import BBox, Block, BlockKind, Printed, Table
 from preprocess.glyphs import Line
 from preprocess.headings import is_heading
-from preprocess.join import Characters, row_characters, rows_of, seam
+from preprocess.join import Characters, is_cjk, row_characters, rows_of, seam
 
-#: A column has at least so many lines, each (at the median) so many characters, filling so much of its width.
-COLUMN_LINES: Final = 4
-COLUMN_CHARACTERS: Final = 9
+#: A column has at least so many lines, at the median so wide (in units of the font size) and so full.
+COLUMN_LINES: Final = 5
+COLUMN_EMS: Final = 11.0
 COLUMN_FILL: Final = 0.5
 #: Points between two columns of print.
 GUTTER: Final = 8.0
@@ -154,21 +154,46 @@ def _is_prose(side: Sequence[Line | Table]) -> bool:
         return False
     width = max(line.bbox.x1 for line in lines) - min(line.bbox.x0 for line in lines)
     fill = median(line.bbox.x1 - line.bbox.x0 for line in lines) / max(1.0, width)
-    return fill >= COLUMN_FILL and median(len(line.glyphs) for line in lines) >= COLUMN_CHARACTERS
+    ems = median((line.bbox.x1 - line.bbox.x0) / max(1.0, line.size) for line in lines)
+    return fill >= COLUMN_FILL and ems >= COLUMN_EMS
 
 
 # ---------------------------------------------------------------- paragraphs
 
 
-def blocks_of(items: Sequence[Item], page: int, body_size: float, source: str) -> list[Block]:
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """How a page is set, as far as blocks need it."""
+
+    page: int
+    width: float
+    body_size: float
+    source: str = "text"
+
+
+def blocks_of(items: Sequence[Item], setting: Setting) -> list[Block]:
     """Rows into headings and paragraphs, in place; tables as they are."""
     blocks: list[Block] = []
+    margins = _right_margins(items, setting.width)
     for group in _groups(items):
         if isinstance(group, Table):
-            blocks.append(Block(BlockKind.TABLE, page, box_of(group), Printed(""), group, source))
+            box = box_of(group)
+            blocks.append(Block(BlockKind.TABLE, setting.page, box, Printed(""), group, setting.source))
         else:
-            blocks.append(_block(group, page, body_size, source))
+            blocks.append(_block(group, margins[group[0].run], setting))
     return blocks
+
+
+def _right_margins(items: Sequence[Item], width: float) -> dict[int, float]:
+    """Where the lines of each run end at the latest. A page that is one run has margins of equal width."""
+    rows = [item for item in items if isinstance(item, Row)]
+    margins: dict[int, float] = {}
+    for row in rows:
+        margins[row.run] = max(margins.get(row.run, 0.0), row.bbox.x1)
+    if len(margins) == 1:
+        mirrored = width - min(row.bbox.x0 for row in rows)
+        return {run: max(edge, mirrored) for run, edge in margins.items()}
+    return margins
 
 
 def _groups(items: Sequence[Item]) -> list[list[Row] | Table]:
@@ -207,27 +232,44 @@ def _continues(rows: list[Row], row: Row, pitch: float) -> bool:
     return len(rows) == 1 or row.bbox.x0 <= left + 1.2 * row.size
 
 
-def _block(rows: list[Row], page: int, body_size: float, source: str) -> Block:
+def _block(rows: list[Row], margin: float, setting: Setting) -> Block:
     box = rows[0].bbox
     for row in rows[1:]:
         box = box.union(row.bbox)
-    printed = Printed.of(_paragraph(rows, box.x1))
-    heading = is_heading(printed.text, rows=len(rows), size=rows[0].size, bold=rows[0].bold, body_size=body_size)
-    return Block(BlockKind.HEADING if heading else BlockKind.PARAGRAPH, page, box, printed, source=source)
+    printed = Printed.of(_paragraph(rows, margin))
+    size, bold = rows[0].size, rows[0].bold
+    heading = is_heading(printed.text, rows=len(rows), size=size, bold=bold, body_size=setting.body_size)
+    kind = BlockKind.HEADING if heading else BlockKind.PARAGRAPH
+    return Block(kind, setting.page, box, printed, source=setting.source)
 
 
-def _paragraph(rows: Sequence[Row], right: float) -> Characters:
+def _paragraph(rows: Sequence[Row], margin: float) -> Characters:
     """The rows' characters with what joins them: a row that ends early, or has columns, ends a line."""
     out: Characters = []
     last: Row | None = None
     for row in rows:
         characters = [(char, row.printed.character_box(index)) for index, char in enumerate(row.text)]
         if last is not None:
-            ends = last.bbox.x1 < right - 3 * last.size or last.segments > 1 or row.segments > 1
-            glue = "\n" if ends else seam(out, characters)
+            glue = "\n" if _ends_line(last, row, margin) else seam(out, characters)
             if glue is None:
                 out.pop()
             out.extend((char, None) for char in glue or "")
         out.extend(characters)
         last = row
     return out
+
+
+def _ends_line(row: Row, following: Row, margin: float) -> bool:
+    """Whether the writer ended the line: the next row's first word would have had room."""
+    if row.segments > 1 or following.segments > 1:
+        return True
+    return margin - row.bbox.x1 > _first_word(following) + row.size
+
+
+def _first_word(row: Row) -> float:
+    """The width of what a line break could not part: a word, or a Chinese character with its punctuation."""
+    stop = row.text.find(" ")
+    stop = len(row.text) if stop < 0 else stop
+    stop = next((index for index, char in enumerate(row.text[:stop]) if is_cjk(char)), stop)
+    box = row.printed.box(0, max(1, stop))
+    return (box.x1 - box.x0 if box else 0.0) + (row.size if is_cjk(row.text[0]) else 0.0)
