@@ -109,7 +109,7 @@ def _request(prompt: Prompt, grounding: Grounding, profile: Profile, job: Extrac
         temperature=profile.temperature,
         seed=job.seed,
         grammar=grounding.grammar if job.grounded else None,
-        json_schema=None if job.grounded else dict(profile.schema),
+        json_schema=None if job.grounded else profile.json_schema(),
         cache_salt=job.cache_salt,
     )
 
@@ -126,9 +126,8 @@ def _parsed(completion: Completion, profile: Profile, part: Part) -> Any:
         value = json.loads(completion.text)
     except json.JSONDecodeError as error:
         raise InvalidOutput(f"{where}: the answer is not JSON ({error}); try again or another lane") from error
-    if error := best_match(Draft202012Validator(profile.schema).iter_errors(value)):
-        message = f"{where}: at {error.json_path}: {error.message}; the answer is not of profile {profile.name}"
-        raise InvalidOutput(message) from error
+    if wrong := best_match(Draft202012Validator(profile.schema).iter_errors(value)):
+        raise InvalidOutput(f"{where}: at {wrong.json_path}: {wrong.message}; this is not of profile {profile.name}")
     return value
 
 

@@ -29,6 +29,8 @@ EXAMPLE_MARK = "// example: "
 _CHUNK = re.compile(rf"[{CJK}]|[^\W{CJK}]+(?:[.,'’&/_-][^\W{CJK}]+)*|.")
 _FULL_WIDTH_NUMBER = re.compile("[０-９]+(?:[.,．，][０-９]+)*")
 
+#: What a copied text may begin with, as llguidance reads it: not with a comma. The backslash opens an escaped quote.
+_OPENING = r"[\p{L}\p{N}(（《“「【$¥￥€£\\]"
 #: The signs that JSON escapes; each is a chunk of its own.
 _ESCAPED = frozenset('"\\')
 
@@ -121,14 +123,18 @@ class _Writer:
         return _Written(self._line(kind, f"%json {_json({'enum': list(values)})}"), values[0])
 
     def _span(self, kind: str, schema: Mapping[str, Any]) -> _Written | None:
-        example = next((plain.text.split()[0] for plain in self.plains if plain.text.strip()), None)
+        longest = schema.get("maxLength", LONGEST[kind])
+        example = self._first_word(longest)
         if example is None:
             return None
-        longest = schema.get("maxLength", LONGEST[kind])
         if "SPAN" not in self.lines:
             self._line("SPAN", f"%regex {_json({'substring_chunks': self._escaped_chunks()})}")
         bounded = self._line(f"SPAN_{longest}", f"SPAN & {_run(longest)}")
-        return _Written(self._line(f"copied_{longest}", f'"\\"" {bounded} "\\""'), _first_chunks(example, longest))
+        return _Written(self._line(f"copied_{longest}", f'"\\"" {bounded} "\\""'), example)
+
+    def _first_word(self, longest: int) -> str | None:
+        words = (chunk for plain in self.plains for chunk in chunks(plain.text))
+        return next((word for word in words if word[0].isalnum() and len(word) <= longest), None)
 
     def _escaped_chunks(self) -> list[str]:
         """The chunks of all pieces as they stand inside a JSON string; a line break, which no span crosses, between."""
@@ -182,17 +188,8 @@ def _type(schema: Mapping[str, Any]) -> str:
 
 
 def _run(longest: int) -> str:
-    """Starts and ends with something other than a space, stays on its piece, and is not too long."""
-    return rf"/[^ \n]([^\n]{{0,{max(0, longest - 2)}}}[^ \n])?/"
-
-
-def _first_chunks(text: str, longest: int) -> str:
-    kept = ""
-    for chunk in chunks(text):
-        if kept and len(_json(kept + chunk)) - 2 > longest:
-            break
-        kept += chunk
-    return kept
+    """Starts with a letter, a digit or an opening sign, ends with no space, stays on its piece, is not too long."""
+    return rf"/{_OPENING}([^\n]{{0,{max(0, longest - 2)}}}[^ \n])?/"
 
 
 def _example_of(schema: Mapping[str, Any]) -> Any:

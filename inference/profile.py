@@ -45,6 +45,10 @@ class Profile:
     ruleset: str
     critical_terms: tuple[str, ...] = ()
 
+    def json_schema(self) -> dict[str, Any]:
+        """The schema in JSON Schema's own words only, for engines that refuse others."""
+        return _without_extensions(self.schema)
+
 
 def load_profiles(folder: Path = BUILT_IN) -> Mapping[str, Profile]:
     """All profiles of a folder, by name. Raises BrokenProfile for the first file that is not one."""
@@ -96,3 +100,12 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
     if "items" in schema:
         closed["items"] = _closed(schema["items"])
     return closed
+
+
+def _without_extensions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    plain = {key: value for key, value in schema.items() if not key.startswith("x-") and key != "description"}
+    if "properties" in plain:
+        plain["properties"] = {name: _without_extensions(inner) for name, inner in plain["properties"].items()}
+    if "items" in plain:
+        plain["items"] = _without_extensions(plain["items"])
+    return plain
