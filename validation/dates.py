@@ -60,6 +60,8 @@ _DATE = re.compile(
     rf"|(?P<run>(?<![0-9A-Za-z.,/-])(?P<y8>(?:19|20)[0-9]{{2}})(?P<m8>0[1-9]|1[0-2])(?P<d8>[0-2][0-9]|3[01])(?![0-9A-Za-z/-]|[.,][0-9]))",
     re.IGNORECASE,
 )
+_NEEDED = re.compile("[0-9]|年")
+_WORD = re.compile(f"[0-9]+|[A-Za-z]+|[{_ZH}]{{4,}}")
 #: Which groups hold year, month and day of each style.
 _PARTS = {
     "ymd": ("y1", "m1", "d1"),
@@ -81,7 +83,21 @@ def parse_date(text: str) -> Dated | None:
 
 def scan_dates(text: str) -> Iterator[Dated]:
     """Every date of a text."""
-    return (_dated(match, text) for match in _DATE.finditer(half(text)))
+    plain, after = half(text), 0
+    for start in _starts(plain):
+        match = _DATE.match(plain, start) if start >= after else None
+        if match:
+            after = match.end()
+            yield _dated(match, text)
+
+
+def _starts(plain: str) -> Iterator[int]:
+    """Where a date may begin. The pattern is slow to fail, so it is not tried at every character."""
+    if not _NEEDED.search(plain):
+        return
+    for word in _WORD.finditer(plain):
+        if not word[0].isascii() or word[0][0].isdigit() or word[0][:3].lower() in _MONTHS:
+            yield word.start()
 
 
 def _dated(match: re.Match[str], text: str) -> Dated:

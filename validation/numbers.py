@@ -61,7 +61,9 @@ def _any(words: Iterable[str]) -> str:
 
 
 _GROUPS = f"[.,'{JOINED}]"
-_RUN = re.compile(rf"[0-9]+(?:{_GROUPS}[0-9]+)*|(?<![0-9A-Za-z.,])\.[0-9]+")
+_RUN = re.compile(rf"[0-9]+(?:{_GROUPS}[0-9]+)*")
+_MAYBE_SPACED = re.compile("[0-9] [0-9]{3}")
+_BARE_POINT = re.compile(r"(?<![0-9A-Za-z.,])\.$")
 _SPACED = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?(?![0-9.,]|\s[0-9])")
 _BEFORE = re.compile(
     rf"(?:(?:(?<![A-Za-z])(?P<outer>{_any(_CURRENCIES)})\s?)?(?P<open>\()\s?)?"
@@ -125,9 +127,16 @@ def _settle(found: Found, plain: str, whole_cells: bool) -> Found:
 
 
 def _arabic(plain: str) -> Iterator[Found]:
-    for match in _SPACED.finditer(plain):
+    spaced = list(_SPACED.finditer(plain)) if _MAYBE_SPACED.search(plain) else []
+    whole = [match.span() for match in spaced if _surely_one(match, plain)]
+    for match in spaced:
         yield from _read(plain, *match.span())
     for match in _RUN.finditer(plain):
+        if any(start <= match.start() < stop for start, stop in whole):
+            continue
+        if _BARE_POINT.search(plain, max(0, match.start() - 2), match.start()):
+            yield from _read(plain, match.start() - 1, match.end())
+            continue
         if decimal_of(match.group()) is not None:
             yield from _read(plain, *match.span())
             continue
@@ -136,6 +145,13 @@ def _arabic(plain: str) -> Iterator[Found]:
         for part in match.group().split(","):
             yield from _read(plain, start, start + len(part))
             start += len(part) + 1
+
+
+def _surely_one(spaced: re.Match[str], plain: str) -> bool:
+    """33 000 is one number, as 33 350 is where it fills a cell; in a line of text that may be two."""
+    groups = spaced.group().split()
+    fills = not plain[: spaced.start()].strip() and not plain[spaced.end() :].strip()
+    return fills or len(groups) > 2 or any(group.startswith("0") for group in groups)
 
 
 def decimal_of(digits: str) -> Decimal | None:
@@ -150,15 +166,15 @@ def decimal_of(digits: str) -> Decimal | None:
 
 
 def _decimal_mark(digits: str) -> int | None:
-    """Where the decimal mark stands. A lone comma is one only where it cannot group: 27,80 and 0,125."""
+    """Where the decimal mark stands. A lone comma is one only where it cannot group: 27,80 and 0,125 and 5,4900."""
     dot, comma = digits.rfind("."), digits.rfind(",")
     if dot >= 0 and comma >= 0:
         return max(dot, comma)
     if digits.count(".") == 1:
         return dot
-    if digits.count(",") == 1 and (len(digits) - comma - 1 in (1, 2) or digits.startswith("0,")):
-        return comma
-    return None
+    after = len(digits) - comma - 1
+    mark = digits.startswith("0,") or after in (1, 2) or (after > 3 and comma <= 3)
+    return comma if digits.count(",") == 1 and mark else None
 
 
 def _grouped(groups: list[str]) -> bool:

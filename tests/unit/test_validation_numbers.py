@@ -33,6 +33,8 @@ def grouped(number: Decimal, separator: str, mark: str = ".") -> str:
         ("1\u202f234\u202f567", "1234567"),
         ("1.234,56", "1234.56"),
         ("27,80", "27.80"),
+        ("5,4900", "5.4900"),
+        ("33 000", "33000"),
         ("12,34,567", "1234567"),
         ("(1,234)", "-1234"),
         ("（1,234.5）", "-1234.5"),
@@ -99,6 +101,12 @@ def test_all_numbers_of_a_sentence_are_found_where_they_stand() -> None:
     assert found["10"] == 10 and found["20"] == 20
     assert found["2023"] == 2023 and found["2024"] == 2024
     assert not any(key.endswith(("0017", "19")) for key in found)
+
+
+def test_a_piece_of_a_number_with_spaces_is_no_number() -> None:
+    assert [found.number.value for found in scan_numbers("33 350")] == [33_350]
+    assert [found.number.value for found in scan_numbers("cost 33 000 in all")] == [33_000]
+    assert {found.number.value for found in scan_numbers("rooms 120 350 have")} == {120_350, 120, 350}
 
 
 STYLES = {
