@@ -6,12 +6,43 @@ points from the top left of the page as a reader sees it (after /Rotate); rows a
 
 from __future__ import annotations
 
-import struct
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from decimal import Decimal
 from enum import StrEnum
-from typing import Any, NamedTuple
+from typing import Any
+
+from docmill.printed import BBox, Printed, Region
+
+__all__ = [  # noqa: RUF022  # in flow order; the first three are here so that callers need one module
+    "BBox",
+    "Printed",
+    "Region",
+    "TERMINAL",
+    "Status",
+    "Heat",
+    "LengthClass",
+    "Source",
+    "Document",
+    "BlockKind",
+    "Cell",
+    "Table",
+    "Block",
+    "Page",
+    "Piece",
+    "Chunk",
+    "PreparedDocument",
+    "Part",
+    "Route",
+    "Citation",
+    "Usage",
+    "Extraction",
+    "Outcome",
+    "Finding",
+    "FieldValue",
+    "Verdict",
+    "Record",
+]
 
 # ---------------------------------------------------------------- words shared by all stages
 
@@ -62,62 +93,6 @@ class Source(StrEnum):
     CLI = "cli"
 
 
-class BBox(NamedTuple):
-    """A box in points, origin at the top left of the page as seen."""
-
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-
-    def union(self, other: BBox) -> BBox:
-        return BBox(min(self.x0, other.x0), min(self.y0, other.y0), max(self.x1, other.x1), max(self.y1, other.y1))
-
-
-_FLOATS_PER_CHARACTER = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Printed:
-    """Text as printed, with one box for each character.
-
-    `boxes` packs four little-endian float32 per character of `text` (16 bytes a character: a thousand pages stay
-    below 100 MB). A character that stands on no page (a line break that was put in) has a box of zero size at 0,0.
-    """
-
-    text: str
-    boxes: bytes = b""
-
-    def __post_init__(self) -> None:
-        if self.boxes and len(self.boxes) != 4 * _FLOATS_PER_CHARACTER * len(self.text):
-            raise ValueError(
-                f"{len(self.text)} characters need {16 * len(self.text)} bytes of boxes, got {len(self.boxes)}"
-            )
-
-    @classmethod
-    def of(cls, characters: list[tuple[str, BBox | None]]) -> Printed:
-        """Pack (character, box) pairs; None marks a character that stands on no page."""
-        text = "".join(character for character, _ in characters)
-        flat = [edge for _, box in characters for edge in (box or (0.0, 0.0, 0.0, 0.0))]
-        return cls(text, struct.pack(f"<{len(flat)}f", *flat))
-
-    def character_box(self, index: int) -> BBox | None:
-        """The box of one character, or None where it stands on no page."""
-        if not self.boxes:
-            return None
-        box = BBox(*struct.unpack_from("<4f", self.boxes, 16 * index))
-        return None if box == (0.0, 0.0, 0.0, 0.0) else box
-
-    def box(self, start: int = 0, stop: int | None = None) -> BBox | None:
-        """The union of the boxes of `text[start:stop]`, or None if none of them stands on a page."""
-        found: BBox | None = None
-        for index in range(start, len(self.text) if stop is None else stop):
-            character = self.character_box(index)
-            if character is not None:
-                found = character if found is None else found.union(character)
-        return found
-
-
 # ---------------------------------------------------------------- ingest
 
 
@@ -166,13 +141,6 @@ class Cell:
     @property
     def text(self) -> str:
         return self.printed.text
-
-
-class Region(NamedTuple):
-    """A part of a page."""
-
-    page: int
-    bbox: BBox
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,9 @@ from workers.settings import export, settings
 main = typer.Typer(
     help="docmill: PDFs to checked, cited rows, on your own GPUs.", no_args_is_help=True, pretty_exceptions_enable=False
 )
-out = Console()
+#: Wide enough for a row where there is no terminal to ask.
+PIPE_WIDTH = 220
+out = Console(width=None if Console().is_terminal else PIPE_WIDTH)
 err = Console(stderr=True)
 
 Profile = Annotated[str, typer.Option("--profile", "-p", help="Name of the profile to read with.")]

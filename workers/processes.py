@@ -63,7 +63,8 @@ class Supervisor:
         """Start one program in a process group of its own, its output in a log file of its own."""
         end_marked(self._stack, program.name)
         self._logs.mkdir(parents=True, exist_ok=True)
-        marks = {STACK_MARK: self._stack, PROGRAM_MARK: program.name}
+        # SPT_NOENV: Celery and vLLM set process titles with setproctitle, which else writes over the marks.
+        marks = {STACK_MARK: self._stack, PROGRAM_MARK: program.name, "SPT_NOENV": "1"}
         with (self._logs / f"{program.name}.log").open("ab") as output:
             process = subprocess.Popen(
                 [sys.executable, "-m", "workers.cli", *program.arguments],

@@ -41,7 +41,7 @@ def results_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     table = Table(title=f"{len(rows)} documents", header_style="bold", pad_edge=False)
     for column, heading in COLUMNS.items():
         number = column in NUMBERS or column.endswith("_ms")
-        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=number)
+        table.add_column(heading, justify="right" if number else "left", overflow="fold", no_wrap=column != "name")
     for row in rows:
         table.add_row(*(_cell(column, row[column]) for column in COLUMNS))
     return table
