@@ -1,0 +1,259 @@
+"""Any OpenAI-compatible `vllm serve` over HTTP.
+
+The answer is streamed: closing the stream is what makes the server stop decoding, and the first chunk says when the
+prompt had been read. Start the server as `serve_command` does; with another structured-outputs backend it refuses our
+grammars or, older than vLLM 0.12, ignores them in silence (extraction then fails for want of citations).
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+from prometheus_client.parser import text_string_to_metric_families
+
+from docmill.errors import DocmillError, EngineUnavailable, PromptTooLong
+from inference.engine import Completion, EngineInfo, Health, Request
+from inference.engines.running import Running
+from inference.lanes import MOST_AT_ONCE
+
+CONNECT_S = 5.0
+_ABOUT_LENGTH = ("maximum context length", "longer than the maximum model length", "max_model_len", "is too large")
+_DONE = "[DONE]"
+_GAUGES = {
+    "vllm:num_requests_running": "running",
+    "vllm:num_requests_waiting": "waiting",
+    "vllm:kv_cache_usage_perc": "kv_cache_usage",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSettings:
+    """Where the server is. `model` None takes the first that it serves; `precision` is what the lane says of it."""
+
+    url: str
+    precision: str
+    model: str | None = None
+    api_key: str | None = None
+    context_tokens: int | None = None
+
+
+def serve_command(
+    model: str,
+    *,
+    port: int,
+    context_tokens: int,
+    max_num_seqs: int = 16,
+    host: str = "127.0.0.1",
+    more: tuple[str, ...] = (),
+) -> list[str]:
+    """The command line of a server that this engine can use to the full; `more` are further options of `vllm serve`."""
+    structured = json.dumps({"backend": "guidance", "disable_any_whitespace": True})
+    return [
+        *("vllm", "serve", model, "--host", host, "--port", str(port)),
+        *("--max-model-len", str(context_tokens), "--max-num-seqs", str(max_num_seqs)),
+        *("--scheduling-policy", "priority", "--structured-outputs-config", structured),
+        *("--enable-prompt-tokens-details", *more),
+    ]
+
+
+class ServerEngine:
+    """Implements `inference.engine.Engine` over HTTP. Use `open`."""
+
+    def __init__(self, client: httpx.AsyncClient, info: EngineInfo) -> None:
+        self._client = client
+        self._running = Running()
+        self._ready = False
+        self.info = info
+
+    @classmethod
+    async def open(cls, settings: ServerSettings) -> ServerEngine:
+        """Connect and ask the server what it serves. Raises EngineUnavailable if nothing useful answers."""
+        headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
+        client = httpx.AsyncClient(
+            base_url=settings.url.rstrip("/").removesuffix("/v1"),
+            headers=headers,
+            timeout=httpx.Timeout(None, connect=CONNECT_S),
+            limits=httpx.Limits(max_connections=4 * MOST_AT_ONCE, max_keepalive_connections=MOST_AT_ONCE),
+        )
+        try:
+            return cls(client, await _info(client, settings))
+        except BaseException:
+            await client.aclose()
+            raise
+
+    async def submit(self, request: Request) -> Completion:
+        return await self._running.run(request, self._decode(request))
+
+    async def cancel(self, request_id: str) -> None:
+        self._running.cancel(request_id)
+
+    async def health(self) -> Health:
+        try:
+            response = await self._client.get("/health", timeout=CONNECT_S)
+        except httpx.HTTPError as error:
+            return Health(False, str(translated(error, self._client.base_url)))
+        if response.status_code != httpx.codes.OK:
+            return Health(False, f"{self._client.base_url}health answers {response.status_code}")
+        return Health(self._ready, "" if self._ready else "not warmed up")
+
+    async def metrics(self) -> dict[str, float]:
+        return _gauges(await _get(self._client, "/metrics"))
+
+    async def close(self) -> None:
+        self._ready = False
+        await self._client.aclose()
+
+    def mark_ready(self) -> None:
+        self._ready = True
+
+    async def _decode(self, request: Request) -> Completion:
+        answer = _Answer(started=time.perf_counter())
+        try:
+            async with self._client.stream(
+                "POST", "/v1/chat/completions", json=_body(request, self.info.model)
+            ) as response:
+                if response.status_code != httpx.codes.OK:
+                    return _refused(request, response.status_code, (await response.aread()).decode(errors="replace"))
+                async for event in _events(response):
+                    answer.add(event, request)
+        except httpx.HTTPError as error:
+            raise translated(error, self._client.base_url) from error
+        return answer.completion(request)
+
+
+def translated(error: httpx.HTTPError, url: httpx.URL) -> DocmillError:
+    """httpx's errors in our words; the one place where they are mapped."""
+    return EngineUnavailable(f"{url} did not answer: {type(error).__name__}: {error or 'no reason given'}")
+
+
+@dataclass
+class _Answer:
+    """Puts the events of one stream together."""
+
+    started: float
+    text: str = ""
+    finish_reason: str = ""
+    first: float = 0.0
+    usage: Any = None
+
+    def add(self, event: Any, request: Request) -> None:
+        if not isinstance(event, dict) or "error" in event:
+            raise EngineUnavailable(
+                f"request {request.request_id}: the server broke off the stream: {str(event)[:200]}"
+            )
+        self.first = self.first or time.perf_counter()
+        self.usage = event.get("usage") or self.usage
+        for choice in event.get("choices") or ():
+            self.text += choice.get("delta", {}).get("content") or ""
+            self.finish_reason = choice.get("finish_reason") or self.finish_reason
+
+    def completion(self, request: Request) -> Completion:
+        if not self.finish_reason or self.usage is None:
+            raise EngineUnavailable(f"request {request.request_id}: the stream ended before the answer did; try again")
+        details = self.usage.get("prompt_tokens_details") or {}
+        return Completion(
+            text=self.text,
+            finish_reason=self.finish_reason,
+            prompt_tokens=self.usage["prompt_tokens"],
+            cached_tokens=details.get("cached_tokens") or 0,
+            output_tokens=self.usage.get("completion_tokens") or 0,
+            queue_ms=0.0,  # the server does not tell it apart from the reading of the prompt
+            prefill_ms=1000 * (self.first - self.started),
+            decode_ms=1000 * (time.perf_counter() - self.first),
+        )
+
+
+def _body(request: Request, model: str) -> dict[str, Any]:
+    messages = [{"role": "system", "content": request.system}, {"role": "user", "content": request.user}]
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": messages,
+        "max_tokens": request.max_tokens,
+        "temperature": request.temperature,
+        "seed": request.seed,
+        "priority": request.priority,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if request.grammar is not None:
+        body["structured_outputs"] = {"grammar": request.grammar}
+    elif request.json_schema is not None:
+        body["structured_outputs"] = {"json": request.json_schema}
+    if request.cache_salt is not None:
+        body["cache_salt"] = request.cache_salt
+    return body
+
+
+def _refused(request: Request, status: int, body: str) -> Completion:
+    """An answer other than 200: an empty completion for a grammar that does not compile, an error for the rest."""
+    said = f"request {request.request_id}: the server answered {status}: {body[:300] or 'nothing'}"
+    if status == httpx.codes.BAD_REQUEST and any(words in body for words in _ABOUT_LENGTH):
+        raise PromptTooLong(f"{said}; split the document or take a lane with more context")
+    if status == httpx.codes.BAD_REQUEST and "grammar" in body.lower():
+        return Completion("", "error", 0, 0, 0, 0.0, 0.0, 0.0)
+    raise EngineUnavailable(said)
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[Any]:
+    """The JSON events of a stream of server-sent events."""
+    async for line in response.aiter_lines():
+        data = line.removeprefix("data:").strip()
+        if data == _DONE:
+            return
+        if data:
+            yield _parsed(data, response.url)
+
+
+def _parsed(text: str, url: httpx.URL) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise EngineUnavailable(f"{url} answered what is not JSON: {text[:200]!r}; is this a vLLM server?") from error
+
+
+async def _get(client: httpx.AsyncClient, path: str) -> str:
+    try:
+        response = await client.get(path, timeout=CONNECT_S)
+    except httpx.HTTPError as error:
+        raise translated(error, client.base_url) from error
+    if response.status_code != httpx.codes.OK:
+        raise EngineUnavailable(f"{response.url} answers {response.status_code}: {response.text[:200]}")
+    return response.text
+
+
+async def _info(client: httpx.AsyncClient, settings: ServerSettings) -> EngineInfo:
+    """What the server says of itself, where the settings do not."""
+    listed = _parsed(await _get(client, "/v1/models"), client.base_url)
+    models = listed.get("data") if isinstance(listed, dict) else None
+    served = next((one for one in models or () if settings.model in (None, one.get("id"))), None)
+    if served is None:
+        raise EngineUnavailable(
+            f"{client.base_url} does not serve {settings.model or 'any model'}: {str(listed)[:200]}"
+        )
+    context = settings.context_tokens or served.get("max_model_len")
+    if not context:
+        raise EngineUnavailable(f"{client.base_url} does not tell the context of {served['id']}; set context_tokens")
+    return EngineInfo(await _build(client), served["id"], settings.precision, int(context))
+
+
+async def _build(client: httpx.AsyncClient) -> str:
+    try:
+        return f"vllm {_parsed(await _get(client, '/version'), client.base_url)['version']}"
+    except (EngineUnavailable, KeyError, TypeError):
+        return "openai-compatible"
+
+
+def _gauges(exposition: str) -> dict[str, float]:
+    found = dict.fromkeys([*_GAUGES.values(), "hits", "queries"], 0.0)
+    names = {**_GAUGES, "vllm:prefix_cache_hits_total": "hits", "vllm:prefix_cache_queries_total": "queries"}
+    for family in text_string_to_metric_families(exposition):
+        for sample in family.samples:
+            if sample.name in names:
+                found[names[sample.name]] += sample.value
+    hits, queries = found.pop("hits"), found.pop("queries")
+    return {**found, "prefix_cache_hit_rate": hits / queries if queries else 0.0}
