@@ -200,7 +200,7 @@ def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> list[Glyph]:
     last, last_x, last_y, shift = "", 0.0, 0.0, 0.15 * size
     for raw in span["chars"]:
         box = raw["bbox"] if matrix is None else tuple(pymupdf.Rect(raw["bbox"]) * matrix)
-        char = _clean(raw["c"])
+        char = clean(raw["c"])
         if char == UNKNOWN and box[2] - box[0] <= _NO_WIDTH:
             continue
         doubled = char == last and abs(box[0] - last_x) < shift and abs(box[1] - last_y) < shift
@@ -212,7 +212,7 @@ def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> list[Glyph]:
 
 
 @cache
-def _clean(char: str) -> str:
+def clean(char: str) -> str:
     """The character as it may be stored: no control character, unknown glyphs as U+FFFD, spaces plain."""
     code = ord(char[0])
     if char.isspace():

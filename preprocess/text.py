@@ -20,6 +20,8 @@ COLUMN_FILL: Final = 0.5
 #: Points between two columns of print.
 GUTTER: Final = 8.0
 _MAX_DEPTH: Final = 4
+#: Lines that reach this share of the mirrored left margin reach the right margin.
+_FULL_LINE: Final = 0.8
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,14 +187,14 @@ def blocks_of(items: Sequence[Item], setting: Setting) -> list[Block]:
 
 
 def _right_margins(items: Sequence[Item], width: float) -> dict[int, float]:
-    """Where the lines of each run end at the latest. A page that is one run has margins of equal width."""
+    """Where the lines of each run end at the latest. A page of short lines only is taken to have equal margins."""
     rows = [item for item in items if isinstance(item, Row)]
     margins: dict[int, float] = {}
     for row in rows:
         margins[row.run] = max(margins.get(row.run, 0.0), row.bbox.x1)
     if len(margins) == 1:
         mirrored = width - min(row.bbox.x0 for row in rows)
-        return {run: max(edge, mirrored) for run, edge in margins.items()}
+        return {run: edge if edge > _FULL_LINE * mirrored else mirrored for run, edge in margins.items()}
     return margins
 
 

@@ -1,0 +1,132 @@
+"""Parts never exceed the limit, lose nothing, keep the order, and cut tables only between rows with the head again."""
+
+from __future__ import annotations
+
+import re
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from docmill.errors import PromptTooLong
+from docmill.types import BBox, Block, BlockKind, Cell, Chunk, Page, PreparedDocument, Printed, Region, Table
+from preprocess.budget import split
+from preprocess.render import render
+
+BOX = BBox(0, 0, 10, 10)
+quick = settings(max_examples=40, deadline=None)
+
+
+def count(texts: object) -> list[int]:
+    """A token for each word, sign and line break; never more than a character for a token."""
+    return [len(re.findall(r"\w+|[^\w ]", text)) for text in texts]  # type: ignore[attr-defined]
+
+
+def paragraph(text: str, page: int) -> Block:
+    return Block(BlockKind.PARAGRAPH, page, BOX, Printed(text))
+
+
+def table(number: int, body: int, page: int) -> Block:
+    texts = [["name", "amount"], *([f"t{number}r{row}", f"{row}.5"] for row in range(body))]
+    cells = tuple(
+        Cell(row, col, Printed(text), page, BOX, header=row == 0)
+        for row, line in enumerate(texts)
+        for col, text in enumerate(line)
+    )
+    found = Table(f"t{number}", cells, body + 1, 2, (Region(page, BOX),), "ruled", header_rows=1)
+    return Block(BlockKind.TABLE, page, BOX, Printed(""), found)
+
+
+def prepared(pages: list[list[Block]]) -> PreparedDocument:
+    chunks = render([Page(number, 100, 100, tuple(blocks)) for number, blocks in enumerate(pages, start=1)], count)
+    return PreparedDocument("doc", (), chunks, sum(chunk.tokens for chunk in chunks), b"", "test")
+
+
+sentence = st.integers(1, 8).map(lambda words: "Some " + "word " * words + "end.")
+paragraphs = st.lists(sentence, min_size=1, max_size=6).map(" ".join)
+chinese = st.integers(1, 5).map(lambda count: "本行对该客户的授信余额为四百万元。" * count)
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> PreparedDocument:
+    pages = []
+    for page in range(1, draw(st.integers(1, 4)) + 1):
+        texts = draw(st.lists(st.one_of(paragraphs, chinese), max_size=3))
+        blocks = [paragraph(f"P{page}B{index}. {text}", page) for index, text in enumerate(texts)]
+        sizes = draw(st.lists(st.integers(1, 30), max_size=2))
+        pages.append([*blocks, *(table(page * 10 + index, size, page) for index, size in enumerate(sizes))])
+    return prepared(pages)
+
+
+def without_heads(text: str) -> str:
+    return re.sub(r"\[p\d+\]\n|\|name\|amount\|\n\|---\|---\|\n", "", text)
+
+
+@quick
+@given(documents(), st.integers(40, 400))
+def test_no_part_is_over_the_limit_and_its_length_is_an_upper_bound(document: PreparedDocument, limit: int) -> None:
+    for part in split(document, limit):
+        assert part.tokens <= limit
+        assert count([part.text])[0] <= part.tokens
+
+
+@quick
+@given(documents(), st.integers(40, 400))
+def test_nothing_is_lost_and_the_order_is_kept(document: PreparedDocument, limit: int) -> None:
+    whole = "".join(chunk.text for chunk in document.chunks)
+    assert "".join(without_heads(part.text) for part in split(document, limit)) == without_heads(whole)
+
+
+@quick
+@given(documents(), st.integers(40, 400))
+def test_a_table_is_cut_only_between_rows_with_its_head_repeated(document: PreparedDocument, limit: int) -> None:
+    for part in split(document, limit):
+        lines = part.text.split("\n")
+        for above, line in pairwise(lines):
+            if re.match(r"\|t\d+r\d+\|", line):
+                assert above.startswith("|") and re.fullmatch(r"\|t\d+r\d+\|\d+\.5\|", line)
+
+
+@quick
+@given(documents(), st.integers(40, 400))
+def test_every_piece_is_shown_where_its_text_is(document: PreparedDocument, limit: int) -> None:
+    parts = split(document, limit)
+    for part in parts:
+        assert all(piece.printed.text in part.text for piece in part.pieces)
+    cells = {(piece.table_id, piece.row, piece.col) for part in parts for piece in part.pieces if piece.table_id}
+    assert cells == {(p.table_id, p.row, p.col) for chunk in document.chunks for p in chunk.pieces if p.table_id}
+
+
+@quick
+@given(documents())
+def test_a_document_that_fits_is_one_part(document: PreparedDocument) -> None:
+    parts = split(document, max(1, document.tokens) + 10)
+    assert [(part.number, part.of) for part in parts] == ([(1, 1)] if document.chunks else [])
+
+
+def test_parts_are_numbered_and_each_names_its_page() -> None:
+    parts = split(prepared([[table(1, 60, 1)], [paragraph("The end of it.", 2)]]), 120)
+    assert [part.number for part in parts] == list(range(1, len(parts) + 1))
+    assert all(part.of == len(parts) and part.text.startswith("[p") for part in parts)
+
+
+def test_a_cut_near_the_end_of_a_page_is_made_at_the_page() -> None:
+    long = "word " * 80 + "end."
+    document = prepared([[paragraph(long, 1)], [paragraph("Next page begins.", 2), paragraph(long, 2)]])
+    first, second = split(document, 100)
+    assert "Next page begins." not in first.text
+    assert second.text.startswith("[p2]\nNext page begins.")
+
+
+def test_a_long_paragraph_is_cut_at_the_ends_of_its_sentences() -> None:
+    parts = split(prepared([[paragraph("One two three four five six. " * 20, 1)]]), 60)
+    assert len(parts) > 1
+    assert all(part.text.rstrip().endswith("six.") for part in parts)
+
+
+def test_a_single_row_over_the_limit_is_refused_with_the_page_and_both_numbers() -> None:
+    row = Chunk("|" + "x " * 50 + "|\n", 52, 7, ())
+    chunk = Chunk("head\n" + row.text, 54, 7, (), "head\n", 2, (), (row,))
+    with pytest.raises(PromptTooLong, match=r"page 7: .* 5\d tokens .* limit of 30"):
+        split(PreparedDocument("doc", (), (chunk,), 54, b"", "test"), 30)
