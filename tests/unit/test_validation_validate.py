@@ -1,6 +1,5 @@
 """A verdict on a result: planted faults are found by their rules, what is right passes, values come out normalised."""
 
-import re
 from dataclasses import replace
 from datetime import date
 from decimal import Decimal
@@ -8,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from docmill.types import BBox, Citation, FieldValue, Outcome, PreparedDocument, Verdict
+from docmill.types import BBox, Citation, FieldValue, Outcome, PreparedDocument, Printed, Verdict
 from validation.examples import cite, extracted, typed
 from validation.facts import facts_of
 from validation.rules import load_rulesets
@@ -331,12 +330,7 @@ def test_a_number_that_its_cell_broke_over_two_lines_is_found() -> None:
     (page,) = typed("Item | Amount\nRevenue | 1,234,567").pages
     table = page.blocks[0].table
     assert table is not None
-    broken = tuple(
-        replace(cell, printed=replace(cell.printed, text="1,234,\n567"[: len(cell.text)], boxes=b""))
-        if re.match("1,2", cell.text) else cell
-        for cell in table.cells
-    )  # fmt: skip
-    broken = tuple(replace(c, printed=replace(c.printed, text="1,234,\n567")) if "1,2" in c.text else c for c in broken)
+    broken = tuple(replace(c, printed=Printed("1,234,\n567")) if "1,2" in c.text else c for c in broken)
     pages = (replace(page, blocks=(replace(page.blocks[0], table=replace(table, cells=broken)),)),)
     document = replace(typed("x"), pages=pages)
     verdict = judged({"amounts": [{"label": "Revenue", "amount": "1,234,567"}]}, (), document)
