@@ -86,7 +86,7 @@ STYLES = {
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(day=st.dates(min_value=date(1900, 1, 1), max_value=date(2099, 12, 31)))
 def test_a_formatted_date_is_read_back(style: str, day: date) -> None:
     dated = parse_date(STYLES[style].format(day))

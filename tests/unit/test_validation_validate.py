@@ -330,7 +330,7 @@ def test_a_number_that_its_cell_broke_over_two_lines_is_found() -> None:
     (page,) = typed("Item | Amount\nRevenue | 1,234,567").pages
     table = page.blocks[0].table
     assert table is not None
-    broken = tuple(replace(c, printed=Printed("1,234,\n567")) if "1,2" in c.text else c for c in broken)
+    broken = tuple(replace(c, printed=Printed("1,234,\n567")) if "1,2" in c.text else c for c in table.cells)
     pages = (replace(page, blocks=(replace(page.blocks[0], table=replace(table, cells=broken)),)),)
     document = replace(typed("x"), pages=pages)
     verdict = judged({"amounts": [{"label": "Revenue", "amount": "1,234,567"}]}, (), document)
