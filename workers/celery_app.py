@@ -40,7 +40,9 @@ def make_app() -> Celery:
         worker_prefetch_multiplier=1,
         worker_hijack_root_logger=True,
         worker_send_task_events=False,
-        worker_enable_remote_control=False,
+        # Its subscription is the one connection that is always read: without it, a worker whose only late-ack task
+        # cannot be acknowledged in an outage stops polling, never sees the broker go, and never comes back.
+        worker_enable_remote_control=True,
         broker_connection_retry_on_startup=True,
         broker_connection_max_retries=None,
         broker_transport_options={
@@ -50,6 +52,11 @@ def make_app() -> Celery:
             "socket_connect_timeout": 3,
             "socket_keepalive": True,
             "health_check_interval": 10,
+            # A publisher that finds the broker away gives up at once: the job waits in the database instead.
+            "max_retries": 0,
+            "interval_start": 0,
+            "interval_step": 0.1,
+            "interval_max": 0.1,
         },
         beat_schedule={
             name: {

@@ -104,10 +104,10 @@ def settle(error: Exception, claim: Claim, use: Services) -> None:
     policy = policy_for(error)
     tries = claim.retries + 1
     try:
-        if policy.counts and tries >= policy.tries:
+        if tries >= policy.tries:
             use.store.fail(claim, code=code_of(error), reason=describe(error))
         else:
-            use.store.give_back(claim, reason=describe(error), delay_s=policy.delay_s * tries, counts=policy.counts)
+            use.store.give_back(claim, reason=describe(error), delay_s=policy.delay_s * tries, counts=True)
     except StaleAttempt as stale:
         say(log, "stale", job_id=claim.job_id, attempt=claim.attempt, why=stale)
     if isinstance(error, EngineDead):

@@ -20,14 +20,10 @@ from docmill.errors import (
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`tries` attempts in all, `delay_s` times the number of tries so far between them.
-
-    `counts` is false where the job is not to blame: such a try costs it nothing.
-    """
+    """`tries` attempts in all, `delay_s` times the number of tries so far between them."""
 
     tries: int
     delay_s: float = 0.0
-    counts: bool = True
 
 
 REJECT = Policy(tries=1)
@@ -37,8 +33,9 @@ TABLE: tuple[tuple[type[BaseException], Policy], ...] = (
     (RequestError, REJECT),
     (PromptTooLong, REJECT),
     (ModelError, Policy(tries=2)),
-    # The engine takes its worker down with it; the supervisor brings both back.
-    (EngineDead, Policy(tries=1_000, delay_s=1.0, counts=False)),
+    # The engine takes its worker down with it; the supervisor brings both back. It counts, for the document may be
+    # what kills the engine; five, because the others that were being read with it are innocent.
+    (EngineDead, Policy(tries=5, delay_s=1.0)),
     (EngineUnavailable, Policy(tries=20, delay_s=1.0)),
     (DeadlineExceeded, Policy(tries=3, delay_s=1.0)),
     (ParserCrashed, Policy(tries=3, delay_s=0.5)),

@@ -51,10 +51,21 @@ RUN: dict[str, Callable[[Services], None]] = {
 }
 
 
+class OneLine(logging.Filter):
+    """While the broker is away beat logs two stacks for each message; one line says as much."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        if record.exc_info:
+            record.msg, record.args = "action=not_sent why=%s", (record.exc_info[1],)
+            record.exc_info = None
+        return True
+
+
 def beat() -> None:
     """The clock: a message each tick for dispatch, sweep and the inbox."""
     schedule = services().settings.home / "beat-schedule"
     schedule.parent.mkdir(parents=True, exist_ok=True)
+    logging.getLogger("celery.beat").addFilter(OneLine())
     app.start(["beat", "--schedule", str(schedule), "--pidfile", "", "--loglevel", "WARNING"])
 
 

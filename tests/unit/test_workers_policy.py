@@ -25,8 +25,8 @@ def test_a_bad_answer_is_tried_once_more() -> None:
     assert policy_for(errors.PromptTooLong("x")).tries == 1, "the same prompt will be as long the next time"
 
 
-def test_a_dead_engine_costs_its_jobs_no_try() -> None:
-    assert not policy_for(errors.EngineDead("x")).counts
+def test_a_document_that_keeps_killing_the_engine_is_given_up() -> None:
+    assert 3 < policy_for(errors.EngineDead("x")).tries < 10
 
 
 def test_an_error_that_nobody_foresaw_is_named_with_its_type() -> None:
