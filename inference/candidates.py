@@ -31,7 +31,7 @@ def find(plains: Sequence[Plain]) -> Mapping[str, tuple[Candidate, ...]]:
     """All candidates by kind ("number", "date", "id") in document order; what is printed twice is there twice."""
     found: dict[str, list[Candidate]] = {kind: [] for kind in KINDS}
     for number, plain in enumerate(plains):
-        for kind, spans in _spans(plain.text).items():
+        for kind, spans in _spans(plain.marked).items():
             found[kind] += [Candidate(plain.text[start:stop], number, start, stop) for start, stop in spans]
     return {kind: tuple(candidates) for kind, candidates in found.items()}
 
@@ -44,7 +44,7 @@ def _spans(text: str) -> Mapping[str, list[Span]]:
         return {}
     dates = _dates(text)
     ids = _ids(text, dates)
-    return {"date": dates, "id": ids, "number": list(_numbers(text, dates, ids))}
+    return {"date": dates, "id": ids, "number": sorted(_numbers(text, dates, ids))}
 
 
 # ---------------------------------------------------------------- dates
@@ -103,7 +103,7 @@ _CHINESE_NUMBER = re.compile(
 #: Fewer digits without a letter are a number, not an identifier.
 _ID_DIGITS = 8
 _ID_LENGTH = 5
-_DIGIT = re.compile("[0-9]")
+_DIGIT = re.compile(_D)
 _LETTER = re.compile("[A-Za-z]")
 _PLAIN_NUMBER = re.compile(r"\d+(?:\.\d+)?|\d+[.](?:\d+[.])*\d+")
 
@@ -129,6 +129,8 @@ _WELL_FORMED = re.compile(
     rf"{_D}{{1,3}}(?:(?P<g>[,，'’\u00a0\u2009\u202f]){_D}{{2,4}}(?:(?P=g){_D}{{2,4}})*)?(?:[.．]{_D}+)?"
     rf"|{_D}+(?:[.．]{_D}+|[,，]{_D}{{1,2}})?|{_D}{{1,3}}(?:\.{_D}{{3}})+,{_D}+"
 )
+#: 1 234 567,89: groups by spaces, where they cannot be columns: with decimals, or alone in the piece.
+_SPACED = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?P<decimals>[.,][0-9]{1,2})?(?![0-9.,]| [0-9])")
 _BETWEEN_NUMBERS = re.compile("[,，]")
 _CURRENCY = r"(?:[¥￥$＄€£]|(?:US|HK|C|A)\$|RMB|CNY|USD|EUR|GBP|HKD|JPY|CHF|人民币)"
 _SIGN_BEFORE = re.compile(rf"(?<![0-9０-９A-Za-z.,)）%])[-−－＋+]\s?(?:{_CURRENCY}\s?)?$")
@@ -155,9 +157,14 @@ def _numbers(text: str, dates: list[Span], ids: list[Span]) -> Iterator[Span]:
 
 def _cores(text: str) -> Iterator[Span]:
     """The digits with their separators. A run that is no number (2023,2024) is taken as a list of numbers."""
+    spaced = [match.span() for match in _SPACED.finditer(text) if match["decimals"] or match.group() == text.strip()]
+    yield from spaced
+    taken = _Cover(spaced)
     for run in _RUN.finditer(text):
+        if taken.holds(run.span()):
+            continue
         if _WELL_FORMED.fullmatch(run.group()):
-            yield from (run.span(),) if sum(map(str.isdigit, run.group())) <= _LONGEST_NUMBER else ()
+            yield from (run.span(),) if len(_DIGIT.findall(run.group())) <= _LONGEST_NUMBER else ()
             continue
         start = run.start()
         for part in _BETWEEN_NUMBERS.split(run.group()):

@@ -8,12 +8,14 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-import jsonschema
 import yaml
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import best_match
 
 from docmill.errors import UnknownProfile
 from inference.profile_format import FORMAT
 
+_FORMAT = Draft202012Validator(FORMAT)
 #: The profiles that come with docmill.
 BUILT_IN = Path(__file__).parent / "profiles"
 
@@ -74,13 +76,12 @@ def read_profile(file: Path) -> Profile:
     """One file as a profile."""
     try:
         fields = yaml.safe_load(file.read_text(encoding="utf-8"))
-        jsonschema.validate(fields, FORMAT)
     except yaml.YAMLError as error:
         raise BrokenProfile(f"{file}: not YAML: {error}") from error
     except UnicodeDecodeError as error:
         raise BrokenProfile(f"{file}: not UTF-8: {error}") from error
-    except jsonschema.ValidationError as error:
-        raise BrokenProfile(f"{file}: at {error.json_path}: {error.message}") from error
+    if wrong := best_match(_FORMAT.iter_errors(fields)):
+        raise BrokenProfile(f"{file}: at {wrong.json_path}: {wrong.message}")
     return _profile(fields)
 
 

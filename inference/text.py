@@ -32,10 +32,14 @@ _NEAR = 8
 
 @dataclass(frozen=True, slots=True)
 class Plain:
-    """One line of text; `source[i]` is the index of its i-th character in the printed text."""
+    """One line of text; `source[i]` is the index of its i-th character in the printed text.
+
+    `marked` is the same text with "\\n" where a space stands for a line break.
+    """
 
     text: str
     source: Sequence[int]
+    marked: str
 
     def printed_range(self, start: int, stop: int) -> tuple[int, int]:
         """The range of the printed text that shows `text[start:stop]`."""
@@ -60,21 +64,24 @@ def one_line(printed: str, *, cell: bool = False) -> Plain:
     that a table cell was too narrow for.
     """
     if printed.isprintable():
-        return Plain(printed, range(len(printed)))
+        return Plain(printed, range(len(printed)), printed)
     characters: list[str] = []
     source: list[int] = []
     for index in range(len(printed)):
         shown = _shown(printed, index, cell=cell)
-        if shown and not (shown == " " and (not characters or characters[-1] == " ")):
+        if shown and not (shown.isspace() and (not characters or characters[-1].isspace())):
             characters.append(shown)
             source.append(index)
-    return Plain("".join(characters), source)
+    marked = "".join(characters)
+    return Plain(marked.replace("\n", " "), source, marked)
 
 
 def _shown(printed: str, index: int, *, cell: bool) -> str:
     character = printed[index]
-    if character in "\n\r\t\v\f\u2028\u2029":
-        return "" if _joins(printed, index, cell=cell) else " "
+    if character == "\t":
+        return " "
+    if character in "\n\r\v\f\u2028\u2029":
+        return "" if _joins(printed, index, cell=cell) else "\n"
     return "" if unicodedata.category(character) in {"Cc", "Cf", "Cs"} else character
 
 

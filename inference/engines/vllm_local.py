@@ -53,7 +53,12 @@ class LocalSettings:
 
 def environment(settings: LocalSettings) -> Mapping[str, str]:
     """What must be in the environment before the engine is opened; whoever owns the process sets it."""
-    wanted = {"VLLM_CPU_OMP_THREADS_BIND": settings.omp_threads_bind, "VLLM_NO_USAGE_STATS": "1"}
+    wanted = {
+        "VLLM_CPU_OMP_THREADS_BIND": settings.omp_threads_bind,
+        # Threads that spin at every barrier crawl as soon as anything else wants the cores.
+        "OMP_WAIT_POLICY": "PASSIVE",
+        "VLLM_NO_USAGE_STATS": "1",
+    }
     return {name: value for name, value in wanted.items() if value is not None}
 
 

@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from docmill.errors import DocmillError, EngineUnavailable, PromptTooLong
 from inference.engine import Completion, EngineInfo, Health, Request
 from inference.engines.running import Running
-from inference.lanes import MOST_AT_ONCE
+from inference.lanes import MOST_AT_ONCE, Lane
 
 CONNECT_S = 5.0
 _ABOUT_LENGTH = ("maximum context length", "longer than the maximum model length", "max_model_len", "is too large")
@@ -40,6 +40,11 @@ class ServerSettings:
     model: str | None = None
     api_key: str | None = None
     context_tokens: int | None = None
+
+    @classmethod
+    def of(cls, lane: Lane, **changes: Any) -> ServerSettings:
+        """The settings of a lane, whose `model` is the server's URL; `changes` such as an API key."""
+        return cls(url=lane.model, precision=lane.precision, context_tokens=lane.context_tokens, **changes)
 
 
 def serve_command(

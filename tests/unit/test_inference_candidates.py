@@ -1,0 +1,107 @@
+"""Numbers, dates and identifiers are found whole, in English and Chinese, and nothing else is."""
+
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from inference.candidates import find
+from inference.text import language_of, one_line
+
+
+def found(kind: str, text: str, *, cell: bool = False) -> list[str]:
+    return [candidate.text for candidate in find([one_line(text, cell=cell)])[kind]]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("注册资本5,280,000.00元", ["5,280,000.00"]),
+        ("净亏损(1,234)", ["(1,234)"]),
+        ("亏损（1,234.50）元", ["（1,234.50）"]),
+        ("同比-3.5%", ["-3.5%"]),
+        ("比率３.５％", ["３.５％"]),
+        ("合计５，２８０，０００．００元", ["５，２８０，０００．００"]),
+        ("约人民币5.2万元", ["5.2万元"]),
+        ("总资产1.25亿", ["1.25亿"]),
+        ("USD5,000 and 5,000USD", ["5,000", "5,000"]),
+        ("a loss of (US$1,250.40)", ["(US$1,250.40)"]),
+        ("about $3.5 million", ["3.5 million"]),
+        ("in 2023,2024", ["2023", "2024"]),
+        ("1.234.567,89 EUR", ["1.234.567,89"]),
+        ("1 234 567,89", ["1 234 567,89"]),
+        ("12,34,567", ["12,34,567"]),
+    ],
+)
+def test_a_number_is_found_with_its_sign_and_scale(text: str, expected: list[str]) -> None:
+    assert found("number", text) == expected
+
+
+@pytest.mark.parametrize(
+    "text", ["Q3", "version 1.2.3", "HT-2024-0012", "2024年12月31日", "12th", "ABC123", "no digits"]
+)
+def test_a_word_a_date_and_an_identifier_are_no_numbers(text: str) -> None:
+    assert found("number", text) == []
+
+
+@pytest.mark.parametrize(
+    "date",
+    [
+        "2024年12月31日", "2024 年 1 月 5 日", "２０２４年１２月３１日", "二〇二四年十二月三十一日", "2024-12-31",
+        "2024/1/5", "31.12.2024", "31 December 2024", "31st December 2024", "Dec 31, 2024", "December 2024",
+        "31-Dec-2024", "20241231",
+    ],
+)  # fmt: skip
+def test_a_date_is_found_whole(date: str) -> None:
+    assert found("date", f"截至 {date} 。") == [date]
+
+
+@pytest.mark.parametrize(
+    "identifier",
+    [
+        "6222021234567890", "6222 0212 3456 7890", "6222****7890", "11010119900307123X", "HT-2024-0012",
+        "5493001KJTIIGC8Y1R12", "E12345678", "京银贷字第2024-88号", "（2024）沪01民初123号", "银发〔2021〕12号",
+    ],
+)  # fmt: skip
+def test_an_identifier_is_found_whole(identifier: str) -> None:
+    assert found("id", f"no. {identifier} .") == [identifier]
+
+
+def test_an_amount_is_no_identifier() -> None:
+    assert found("id", "5,280,000.00 and 1234 and 31 December 2024") == []
+
+
+@given(st.decimals(min_value=0, max_value=Decimal("999999999999.99"), places=2))
+def test_any_grouped_amount_is_one_candidate(amount: Decimal) -> None:
+    assert found("number", f"金额{amount:,}元，total {amount:,}.") == [f"{amount:,}"] * 2
+
+
+@given(st.text(max_size=60))
+def test_candidates_are_the_text_at_their_place(text: str) -> None:
+    plain = one_line(text)
+    for candidates in find([plain]).values():
+        assert all(plain.text[one.start : one.stop] == one.text for one in candidates)
+
+
+def test_a_number_wrapped_in_a_narrow_cell_is_one_number() -> None:
+    assert found("number", "229,753,\n412.24", cell=True) == ["229,753,412.24"]
+
+
+def test_numbers_on_two_lines_of_a_paragraph_stay_two() -> None:
+    assert found("number", "229\n753\n120") == ["229", "753", "120"]
+    assert found("number", "229 753") == ["229 753"]
+
+
+def test_a_line_break_is_nothing_between_chinese_characters_and_a_space_between_words() -> None:
+    plain = one_line("中国\n银行 Bank\nof China\x00")
+    assert plain.text == "中国银行 Bank of China"
+    assert plain.printed_range(0, 4) == (0, 5)
+
+
+@pytest.mark.parametrize(
+    ("text", "language"),
+    [("年度风险报告 Harbour Trading", "zh"), ("The company 平安 paid five thousand", "en"), ("123", "en")],
+)
+def test_the_language_is_that_of_a_fifth_of_the_letters(text: str, language: str) -> None:
+    assert language_of(text) == language
