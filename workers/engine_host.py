@@ -13,6 +13,7 @@ from inference.engine import Engine
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
 from inference.engines.vllm_local import LocalEngine, LocalSettings, environment
+from inference.engines.vllm_server import ServerEngine, ServerSettings
 from inference.lanes import Lane
 from inference.warmup import Warmable, warm_up
 from workers.services import Services
@@ -51,8 +52,6 @@ async def open_engine(lane: Lane, settings: Settings) -> Warmable:
             export(dict(environment(local)))
             return await LocalEngine.open(local)
         case "vllm_server":
-            from inference.engines.vllm_server import ServerEngine, ServerSettings
-
             return await ServerEngine.open(ServerSettings.of(lane))
         case "stub":
             return StubEngine(StubScript(delay_s=float(lane.model)), context_tokens=lane.context_tokens)
