@@ -5,6 +5,8 @@ white space. `number`, `date` and `id` fields choose among whole candidates; `ve
 of whole words (of characters in Chinese) from within one piece. Text that is not grounded may hold no digit: a number
 that cannot be cited is not written. A field for which the part prints no candidate can only be null.
 
+`maxLength` counts Latin letters: in a Chinese part half of it is allowed.
+
 The first line is a comment with an answer that the grammar accepts; it is there for logs, tests and the stub engine.
 """
 
@@ -18,11 +20,13 @@ from typing import Any
 
 from docmill.types import Part
 from inference.candidates import KINDS, Candidate, find
-from inference.text import CJK, Plain, one_line
+from inference.text import CJK, Plain, language_of, one_line
 
 SPAN_KINDS = ("verbatim", "quote")
 #: Characters of a copied name, of a quotation, and of free text, where the schema gives no maxLength.
 LONGEST = {"verbatim": 80, "quote": 160, "free": 160}
+#: A Chinese character says as much as two or three Latin letters, and costs a small model as many tokens.
+_CHINESE_SHARE = 0.5
 EXAMPLE_MARK = "// example: "
 
 #: A word with what holds it together, one Chinese character, or one other sign; never a part of a number.
@@ -49,7 +53,8 @@ def ground(schema: Mapping[str, Any], part: Part) -> Grounding:
     """Find the candidates that the schema's fields may take in this part, and write the grammar."""
     plains = tuple(one_line(piece.printed.text, cell=piece.table_id is not None) for piece in part.pieces)
     candidates = find(plains)
-    writer = _Writer({kind: list(dict.fromkeys(c.text for c in found)) for kind, found in candidates.items()}, plains)
+    values = {kind: list(dict.fromkeys(one.text for one in found)) for kind, found in candidates.items()}
+    writer = _Writer(values, plains, share=_CHINESE_SHARE if language_of(part.text) == "zh" else 1.0)
     return Grounding(writer.write(schema), part, plains, candidates)
 
 
@@ -83,6 +88,7 @@ class _Writer:
 
     values: Mapping[str, Sequence[str]]
     plains: Sequence[Plain]
+    share: float = 1.0
     lines: dict[str, str] = field(default_factory=dict)
 
     def write(self, schema: Mapping[str, Any]) -> str:
@@ -123,7 +129,7 @@ class _Writer:
         return _Written(self._line(kind, f"%json {_json({'enum': list(values)})}"), values[0])
 
     def _span(self, kind: str, schema: Mapping[str, Any]) -> _Written | None:
-        longest = schema.get("maxLength", LONGEST[kind])
+        longest = self._longest(schema, kind)
         example = self._first_word(longest)
         if example is None:
             return None
@@ -131,6 +137,9 @@ class _Writer:
             self._line("SPAN", f"%regex {_json({'substring_chunks': self._escaped_chunks()})}")
         bounded = self._line(f"SPAN_{longest}", f"SPAN & {_run(longest)}")
         return _Written(self._line(f"copied_{longest}", f'"\\"" {bounded} "\\""'), example)
+
+    def _longest(self, schema: Mapping[str, Any], kind: str) -> int:
+        return max(2, int(schema.get("maxLength", LONGEST[kind]) * self.share))
 
     def _first_word(self, longest: int) -> str | None:
         words = (chunk for plain in self.plains for chunk in chunks(plain.text))
@@ -145,7 +154,7 @@ class _Writer:
         return escaped
 
     def _free(self, schema: Mapping[str, Any]) -> _Written:
-        longest = schema.get("maxLength", LONGEST["free"])
+        longest = self._longest(schema, "free")
         text = self._line(f"FREE_{longest}", rf'/[^"\\\x00-\x1f\x7f0-9０-９]{{1,{longest}}}/')
         return _Written(self._line(f"free_{longest}", f'"\\"" {text} "\\""'), "none"[:longest])
 
