@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
 
@@ -78,18 +79,11 @@ class ServerEngine:
     @classmethod
     async def open(cls, settings: ServerSettings) -> ServerEngine:
         """Connect and ask the server what it serves. Raises EngineUnavailable if nothing useful answers."""
-        headers = {"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {}
-        client = httpx.AsyncClient(
-            base_url=settings.url.rstrip("/").removesuffix("/v1"),
-            headers=headers,
-            timeout=httpx.Timeout(None, connect=CONNECT_S),
-            limits=httpx.Limits(max_connections=4 * MOST_AT_ONCE, max_keepalive_connections=MOST_AT_ONCE),
-        )
-        try:
-            return cls(client, await _info(client, settings))
-        except BaseException:
-            await client.aclose()
-            raise
+        async with AsyncExitStack() as unless_it_opens:
+            client = await unless_it_opens.enter_async_context(_client(settings))
+            info = await _info(client, settings)
+            unless_it_opens.pop_all()
+        return cls(client, info)
 
     async def submit(self, request: Request) -> Completion:
         return await self._running.run(request, self._decode(request))
@@ -129,6 +123,15 @@ class ServerEngine:
         except httpx.HTTPError as error:
             raise translated(error, self._client.base_url) from error
         return answer.completion(request)
+
+
+def _client(settings: ServerSettings) -> httpx.AsyncClient:
+    return httpx.AsyncClient(
+        base_url=settings.url.rstrip("/").removesuffix("/v1"),
+        headers={"Authorization": f"Bearer {settings.api_key}"} if settings.api_key else {},
+        timeout=httpx.Timeout(None, connect=CONNECT_S),
+        limits=httpx.Limits(max_connections=4 * MOST_AT_ONCE, max_keepalive_connections=MOST_AT_ONCE),
+    )
 
 
 def translated(error: httpx.HTTPError, url: httpx.URL) -> DocmillError:

@@ -38,7 +38,7 @@ from inference.engines.vllm_server import ServerEngine, ServerSettings, serve_co
 from inference.extract import ExtractConfig, extract
 from inference.grounding import ground
 from inference.profile import load_profiles
-from inference.warmup import warm_up
+from inference.warmup import Warmable, warm_up
 from tests.conftest import missing
 from tests.reading import CHINESE, ENGLISH, part_of
 from workers.local_model import prepare_model
@@ -77,33 +77,40 @@ class Opened:
 def engine(request: pytest.FixtureRequest) -> Iterator[Opened]:
     opening = {"stub": _stub, "vllm_local": _local, "vllm_server": _server}[request.param]
     with opening() as open_engine:
-        host = EngineThread(open_engine)
+        healths: list[Health] = []
+        host = EngineThread(partial(_warmed, open_engine, healths))
         try:
             host.start(STARTS_WITHIN_S)
-            before = host.health()
-            host.call(lambda ready: warm_up(ready, PROFILES.values(), at_once=4), STARTS_WITHIN_S)  # type: ignore[arg-type]
-            yield Opened(request.param, host, before, host.health())
+            yield Opened(request.param, host, *healths)
         finally:
             host.close()
 
 
+async def _warmed(open_engine: Callable[[], Awaitable[Warmable]], healths: list[Health]) -> Engine:
+    engine = await open_engine()
+    healths.append(await engine.health())
+    await warm_up(engine, PROFILES.values(), at_once=4)
+    healths.append(await engine.health())
+    return engine
+
+
 @contextmanager
-def _stub() -> Iterator[Callable[[], Awaitable[Engine]]]:
-    async def open_engine() -> Engine:
+def _stub() -> Iterator[Callable[[], Awaitable[Warmable]]]:
+    async def open_engine() -> Warmable:
         return StubEngine(StubScript(delay_s=0.3), context_tokens=CONTEXT)
 
     yield open_engine
 
 
 @contextmanager
-def _local() -> Iterator[Callable[[], Awaitable[Engine]]]:
+def _local() -> Iterator[Callable[[], Awaitable[Warmable]]]:
     settings = _on_the_cpu()
     os.environ.update(environment(settings))
     yield partial(LocalEngine.open, settings)
 
 
 @contextmanager
-def _server() -> Iterator[Callable[[], Awaitable[Engine]]]:
+def _server() -> Iterator[Callable[[], Awaitable[Warmable]]]:
     settings = _on_the_cpu()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
