@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import importlib
 import math
 import os
 import resource
@@ -32,6 +33,7 @@ _LARGEST_FILE: Final = 64 * 1024**2
 def main() -> None:
     requests, answers = _take_pipes()
     _limit_process(int(sys.argv[1]))
+    _leave_layout_for_later()
     from preprocess.parse import parse
     from preprocess.prepare import PrepareConfig
 
@@ -54,6 +56,13 @@ def main() -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         frames.send(answers, *answer)
         del sent, answer
+
+
+def _leave_layout_for_later() -> None:
+    """PyMuPDF loads its layout models when it is imported: a second and 300 MB that documents without tables spare."""
+    sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # an import of it then fails, which PyMuPDF allows
+    importlib.import_module("pymupdf")
+    del sys.modules["pymupdf.layout"]
 
 
 def _path(kind: type, value: str) -> Path:

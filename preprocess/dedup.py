@@ -13,7 +13,6 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
-from datasketch import MinHash
 
 from docmill.types import BlockKind, Page
 
@@ -60,6 +59,8 @@ def signature(text: str) -> bytes:
     shingles = list(_shingles(_normal(text)))
     if not shingles:
         return b""
+    from datasketch import MinHash  # loads scipy and redis: not for those who only compare signatures
+
     sketch = MinHash(num_perm=PERMUTATIONS, scheme=SCHEME, hashfunc=_hash)
     sketch.update_batch(shingles)
     return np.asarray(sketch.hashvalues, dtype="<u4").tobytes()

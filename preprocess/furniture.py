@@ -52,12 +52,13 @@ class Furniture:
 
 
 def _edge_rows(items: Sequence[Item], height: float, page: int) -> list[tuple[Row, list[Key]]]:
-    """The rows in the page's edge zones with what identifies them on other pages."""
+    """The outermost rows and those in the page's edge zones, with what identifies them on other pages."""
     rows = sorted((item for item in items if isinstance(item, Row)), key=lambda row: row.bbox.y0)
     found = []
     for zone, ordered in (("header", rows), ("footer", rows[::-1])):
-        for row in ordered[:_DEPTH]:
-            patterns = _patterns(row.text, page) if _in_zone(row.bbox, height, zone) else []
+        for depth, row in enumerate(ordered[:_DEPTH]):
+            outermost = depth == 0 and len(rows) > 1
+            patterns = _patterns(row.text, page) if outermost or _in_zone(row.bbox, height, zone) else []
             if patterns:
                 found.append((row, [(zone, pattern) for pattern in patterns]))
     return found

@@ -6,13 +6,13 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-import pdfplumber
 import pymupdf
 
 from docmill.types import BBox
@@ -55,6 +55,7 @@ def ruled_grids(page: pymupdf.Page) -> list[Grid]:
 
 def layout_grids(page: pymupdf.Page) -> list[Grid] | None:
     """Tables that the layout model sees, ruled or not; None if the model failed on this page."""
+    importlib.import_module("pymupdf.layout")  # switches the models on, if the child has left them for later
     found = _find(page, union=True, refine=True)
     return None if found is None else [_placed(table) for table in found if table.placements]
 
@@ -148,6 +149,8 @@ class Plumber:
         """The grids of page `number`, and its text beyond the page's edge, which MuPDF does not return."""
         try:
             if self._pdf is None:
+                import pdfplumber  # costly to load, and seldom needed
+
                 self._pdf = pdfplumber.open(io.BytesIO(self._data))
             other = self._pdf.pages[number - 1]
             tables = [grid_of(map(_box, table.cells), "plumber") for table in other.find_tables()]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import Final
 
 from docmill.types import BBox
@@ -54,7 +55,7 @@ def row_characters(row: Sequence[Line], *, segment: str = " ") -> Characters:
     """The characters of a row; `segment` stands between what a wide gap parts."""
     out: Characters = []
     last: Glyph | None = None
-    for line in row:
+    for line in _untangled(row):
         spaced = False
         for glyph in line.glyphs:
             if glyph.char == " ":
@@ -65,6 +66,15 @@ def row_characters(row: Sequence[Line], *, segment: str = " ") -> Characters:
             out.append((glyph.char, glyph.box))
             last, spaced = glyph, False
     return out
+
+
+def _untangled(row: Sequence[Line]) -> Sequence[Line]:
+    """Lines that reach into each other (a raised sign set apart from its word) as one, from left to right."""
+    plain = all(line.upright and not line.rtl for line in row)
+    reach = any(line.bbox.x0 < before.bbox.x1 - 0.5 for before, line in pairwise(row))
+    if not (plain and reach):
+        return row
+    return [row[0].part(sorted((glyph for line in row for glyph in line.glyphs), key=lambda glyph: glyph.x0))]
 
 
 def _between(last: Glyph, glyph: Glyph, spaced: bool, line: Line, segment: str) -> str:

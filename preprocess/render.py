@@ -144,12 +144,12 @@ def _table_draft(captions: Sequence[Block], table: Table, page: int) -> Draft:
 def _slots(table: Table) -> list[list[Cell | None]]:
     """For each place of the table the cell to show there.
 
-    A header over several columns, and a label beside several rows, stands for all of them; a body cell over several
-    columns is shown once.
+    A header over several columns, and a label beside several rows, stands for all of them; a title over the whole
+    width, and a body cell over several columns, is shown once.
     """
     slots: list[list[Cell | None]] = [[None] * table.cols for _ in range(table.rows)]
     for cell in table.cells:
-        header = cell.row < table.header_rows
+        header = cell.row < table.header_rows and cell.colspan < table.cols
         for row in range(cell.row, min(table.rows, cell.row + cell.rowspan)):
             for col in range(cell.col, min(table.cols, cell.col + (cell.colspan if header else 1))):
                 slots[row][col] = slots[row][col] or cell

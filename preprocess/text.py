@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -11,7 +12,7 @@ from typing import Final
 from docmill.types import BBox, Block, BlockKind, Printed, Table
 from preprocess.glyphs import Line
 from preprocess.headings import is_heading
-from preprocess.join import Characters, is_cjk, row_characters, rows_of, seam
+from preprocess.join import Characters, is_cjk, row_characters, rows_of, seam, text_of
 
 #: A column has at least so many lines, at the median so wide (in units of the font size) and so full.
 COLUMN_LINES: Final = 5
@@ -20,6 +21,9 @@ COLUMN_FILL: Final = 0.5
 #: Points between two columns of print.
 GUTTER: Final = 8.0
 _MAX_DEPTH: Final = 4
+#: A number or a bullet set apart before its paragraph makes no column.
+_LABEL: Final = re.compile(r"^\S{1,8}  (?=\S.{20})")
+_LINE_END: Final = ".:;!?。：；！？"
 #: Lines that reach this share of the mirrored left margin reach the right margin.
 _FULL_LINE: Final = 0.8
 
@@ -68,7 +72,7 @@ def _row(lines: list[Line], run: int) -> Row:
         box = box.union(line.bbox)
     characters = row_characters(lines, segment="  ")
     bold = all(line.bold for line in lines)
-    segments = 1 + "".join(char for char, _ in characters).count("  ")
+    segments = _LABEL.sub("", text_of(characters)).count("  ") + 1
     return Row(Printed.of(characters), box, max(line.size for line in lines), bold, run, segments)
 
 
@@ -265,6 +269,8 @@ def _ends_line(row: Row, following: Row, margin: float) -> bool:
     """Whether the writer ended the line: the next row's first word would have had room."""
     if row.segments > 1 or following.segments > 1:
         return True
+    if following.text[0].islower() and row.text[-1] not in _LINE_END:
+        return False
     return margin - row.bbox.x1 > _first_word(following) + row.size
 
 
