@@ -52,14 +52,10 @@ class Server:
         self.hung_up = asyncio.Event()
 
     async def __call__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        head = (await reader.readuntil(b"\r\n\r\n")).decode()
-        path = head.split(" ", 2)[1]
-        length = next((int(line.split(":")[1]) for line in head.lower().splitlines() if "content-length" in line), 0)
-        body = await reader.readexactly(length)
         try:
-            await self._answer(path, body, reader, writer)
+            await self._answer(*await received(reader), reader, writer)
             await writer.drain()
-        except ConnectionError:
+        except (ConnectionError, asyncio.IncompleteReadError):
             self.hung_up.set()
         writer.close()
 
@@ -74,6 +70,13 @@ class Server:
         await self._complete(path, body, writer)
         await reader.read()
         self.hung_up.set()
+
+
+async def received(reader: asyncio.StreamReader) -> tuple[str, bytes]:
+    """The path and the body of one request."""
+    head = (await reader.readuntil(b"\r\n\r\n")).decode()
+    length = next((int(line.split(":")[1]) for line in head.lower().splitlines() if "content-length" in line), 0)
+    return head.split(" ", 2)[1], await reader.readexactly(length)
 
 
 async def silence(path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
