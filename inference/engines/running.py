@@ -1,4 +1,4 @@
-"""What every engine does around a request: stop it at its deadline, and stop it when it is cancelled by its name."""
+"""What every engine does around a request: stop it at its deadline or when it is cancelled, refuse half an answer."""
 
 from __future__ import annotations
 
@@ -6,10 +6,23 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, TypeVar
 
-from docmill.errors import DeadlineExceeded
-from inference.engine import Request
+from docmill.errors import DeadlineExceeded, EngineUnavailable
+from inference.engine import Completion, Request
 
 T = TypeVar("T")
+
+#: vLLM's word for an answer that it broke off, as it does when it shuts down.
+_BROKEN_OFF = "abort"
+
+
+def whole(completion: Completion, request: Request) -> Completion:
+    """The completion, unless the engine broke it off: half an answer is the engine's fault, not the model's."""
+    if completion.finish_reason == _BROKEN_OFF:
+        raise EngineUnavailable(
+            f"request {request.request_id}: the engine broke it off after {completion.output_tokens} tokens;"
+            " it may be shutting down: try again"
+        )
+    return completion
 
 
 class Running:

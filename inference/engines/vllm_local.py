@@ -14,7 +14,7 @@ from typing import Any
 
 from docmill.errors import DocmillError, EngineDead, EngineUnavailable, PromptTooLong
 from inference.engine import Completion, EngineInfo, Health, Request
-from inference.engines.running import Running
+from inference.engines.running import Running, whole
 from inference.lanes import Lane
 
 _GIB = 1 << 30
@@ -139,7 +139,7 @@ class LocalEngine:
             if _is_about_the_grammar(error):
                 return Completion("", "error", len(tokens), 0, 0, 0.0, 0.0, 0.0)
             raise translated(error, request.request_id) from error
-        return _completion(outputs[-1])
+        return whole(_completion(outputs[-1]), request)
 
 
 def translated(error: Exception, request_id: str) -> DocmillError:

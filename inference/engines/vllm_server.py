@@ -19,7 +19,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from docmill.errors import DocmillError, EngineUnavailable, PromptTooLong
 from inference.engine import Completion, EngineInfo, Health, Request
-from inference.engines.running import Running
+from inference.engines.running import Running, whole
 from inference.lanes import MOST_AT_ONCE, Lane
 
 CONNECT_S = 5.0
@@ -122,7 +122,7 @@ class ServerEngine:
                     answer.add(event, request)
         except httpx.HTTPError as error:
             raise translated(error, self._client.base_url) from error
-        return answer.completion(request)
+        return whole(answer.completion(request), request)
 
 
 def _client(settings: ServerSettings) -> httpx.AsyncClient:

@@ -163,11 +163,22 @@ def test_a_server_that_is_not_there_is_unavailable() -> None:
         stream(CHUNK, LAST, done=False),
         stream({"error": {"message": "engine died"}}),
         stream("[1, 2]"),
+        stream(CHUNK, {"choices": [{"delta": {}, "finish_reason": "abort"}]}, USAGE),
         response(200, b"\x00\xff", "application/octet-stream"),
         b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\ndata: {",
         b"nonsense\r\n\r\n",
     ],
-    ids=["not json", "half a stream", "no usage", "error event", "not an object", "bytes", "cut off", "not http"],
+    ids=[
+        "not json",
+        "half a stream",
+        "no usage",
+        "error event",
+        "not an object",
+        "broken off",
+        "bytes",
+        "cut off",
+        "not http",
+    ],
 )
 def test_garbage_and_half_an_answer_are_unavailable(answer: bytes) -> None:
     with pytest.raises(EngineUnavailable):
