@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Engine, Row, Select, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from docmill.types import (
@@ -153,8 +153,7 @@ class JobStore:
 
     @transactional
     def in_flight(self, connection: Connection) -> dict[str, int]:
-        before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), rules.PARSE_HOT), else_=rules.PARSE_COLD)
-        queue = case((jobs.c.status == Status.RECEIVED, before_parse), else_=jobs.c.queue).label("queue")
+        queue = _queue().label("queue")
         rows = connection.execute(
             select(queue, func.count())
             .where(
@@ -188,7 +187,14 @@ class JobStore:
         )
 
     @transactional
-    def sweep(self, connection: Connection, *, republish_after_s: float, max_lost: int) -> Swept:
+    def sweep(
+        self,
+        connection: Connection,
+        *,
+        republish_after_s: float,
+        max_lost: int,
+        backed_up: Collection[str] = (),
+    ) -> Swept:
         ended = _end_leases(connection, max_lost)
         silent = func.now() - timedelta(seconds=republish_after_s)
         unpublished = connection.execute(
@@ -197,6 +203,7 @@ class JobStore:
                 jobs.c.status.in_(list(WAITS_FOR.values())),
                 jobs.c.lease_until.is_(None),
                 jobs.c.published_at < silent,
+                _queue().not_in(list(backed_up)),
             )
             .values(published_at=None)
             .returning(jobs.c.job_id)
@@ -303,6 +310,16 @@ def _waiting_of(row: Row[Any]) -> Waiting:
         deadline=row.deadline,
         tokens=row.tokens or 0,
         route=route_of(row),
+    )
+
+
+def _queue() -> ColumnElement[str]:
+    """The queue that carries the message a job waits for."""
+    before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), rules.PARSE_HOT), else_=rules.PARSE_COLD)
+    return case(
+        (jobs.c.status == Status.RECEIVED, before_parse),
+        (jobs.c.status == Status.VALIDATING, rules.VALIDATE),
+        else_=jobs.c.queue,
     )
 
 

@@ -161,21 +161,23 @@ class MemoryJobStore:
             if job.status == Status.QUEUED and job.published_at is None:
                 job.route = route
 
-    def sweep(self, *, republish_after_s: float, max_lost: int) -> Swept:
+    def sweep(self, *, republish_after_s: float, max_lost: int, backed_up: Collection[str] = ()) -> Swept:
         with self._lock:
             now = self.clock()
             ended = [job for job in self.jobs.values() if job.lease_until is not None and job.lease_until < now]
             for job in ended:
                 take_back(job, max_lost, now)
             silent = now - timedelta(seconds=republish_after_s)
-            unpublished = self._unpublish(lambda published_at: published_at < silent)
+            unpublished = self._unpublish(
+                lambda job: job.published_at is not None and job.published_at < silent and job.queue not in backed_up
+            )
             returned = tuple(job.order.job_id for job in ended if job.status != Status.FAILED)
             poisoned = tuple(job.order.job_id for job in ended if job.status == Status.FAILED)
             return Swept(returned, poisoned, unpublished)
 
     def unpublish_all(self) -> int:
         with self._lock:
-            return len(self._unpublish(lambda published_at: True))
+            return len(self._unpublish(lambda job: job.published_at is not None))
 
     def record(self, job_id: str, *, tenant: str | None = None) -> Record:
         with self._lock:
@@ -253,8 +255,8 @@ class MemoryJobStore:
                 if self.jobs[job_id].waits:
                     self.jobs[job_id].published_at = at
 
-    def _unpublish(self, which: Callable[[datetime], bool]) -> tuple[str, ...]:
-        found = [job for job in self.jobs.values() if job.waits and job.published_at and which(job.published_at)]
+    def _unpublish(self, which: Callable[[JobRow], bool]) -> tuple[str, ...]:
+        found = [job for job in self.jobs.values() if job.waits and which(job)]
         for job in found:
             job.published_at = None
         return tuple(job.order.job_id for job in found)

@@ -59,6 +59,8 @@ class KeptJob:
 
     @property
     def queue(self) -> str:
+        if self.status == Status.VALIDATING:
+            return rules.VALIDATE
         if self.route is not None:
             return self.route.queue
         return rules.PARSE_HOT if self.heat == Heat.HOT else rules.PARSE_COLD

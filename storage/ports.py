@@ -7,7 +7,7 @@ then. `published` marks that a message was given to the broker: it is a hint for
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -180,8 +180,11 @@ class Jobs(Protocol):
         """Change the route of a job that waits (ageing)."""
         ...
 
-    def sweep(self, *, republish_after_s: float, max_lost: int) -> Swept:
-        """Return ended leases to their queues, give up poison, presume old messages lost."""
+    def sweep(self, *, republish_after_s: float, max_lost: int, backed_up: Collection[str] = ()) -> Swept:
+        """Return ended leases to their queues, give up poison, presume old messages lost.
+
+        A message in a queue that is `backed_up` (the broker still holds some of its messages) is not lost but late.
+        """
         ...
 
     def unpublish_all(self) -> int:

@@ -33,6 +33,8 @@ HOTTEST_FIRST = {Heat.HOT: 0, Heat.WARM: 1, Heat.COLD: 2}
 
 #: Where jobs are counted that wait for a parser: somebody waits for the first kind.
 PARSE_HOT, PARSE_COLD = "parse.hot", "parse.cold"
+#: The queue of what was read and is to be checked.
+VALIDATE = "validate"
 
 CANCELLED = "cancelled by the caller"
 LOST = "the lease ended: the worker died or hung"

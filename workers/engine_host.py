@@ -25,6 +25,8 @@ log = logger("engine")
 ENGINE_DIED = 70
 #: Other threads of the worker get this long to give their jobs back.
 GRACE_S = 3.0
+#: Tokens of one step on a CPU: at least the longest prompt, as prompts are not prefilled in chunks.
+BATCHED_TOKENS = 4096
 #: Weights of a large model come slowly from a network disk.
 START_WITHIN_S = 1800.0
 
@@ -58,8 +60,13 @@ async def open_engine(lane: Lane, settings: Settings) -> Warmable:
 
 
 def _on_this_cpu(settings: Settings) -> dict[str, Any]:
-    """Without these vLLM's CPU backend takes nearly all memory and compiles for minutes."""
+    """Without these vLLM's CPU backend takes nearly all memory and compiles for minutes.
+
+    Prompts are not prefilled in chunks: a seeded request whose prompt is cut in two ends the engine on a CPU
+    ("CPU Generator does not use offset", vLLM 0.32).
+    """
     return {
+        "more": {"enable_chunked_prefill": False, "max_num_batched_tokens": BATCHED_TOKENS},
         "kv_cache_gib": settings.kv_cache_gib,
         "omp_threads_bind": settings.omp_threads_bind,
         "enforce_eager": True,

@@ -7,6 +7,7 @@ import logging
 from redis import Redis
 
 from docmill.log import logger, say
+from workers.celery_app import app
 from workers.services import Services
 
 log = logger("sweeper")
@@ -17,9 +18,13 @@ EPOCH_KEY = "docmill:epoch"
 
 def tick(use: Services) -> None:
     """One sweep; dispatch publishes what it sets free."""
-    if broker_was_emptied(use):
-        say(log, "broker_was_emptied", level=logging.WARNING, jobs=use.store.unpublish_all())
-    swept = use.store.sweep(republish_after_s=use.settings.republish_after_s, max_lost=use.settings.max_lost)
+    with Redis.from_url(use.settings.broker_url, socket_timeout=3, socket_connect_timeout=3) as redis:
+        if was_emptied(redis):
+            say(log, "broker_was_emptied", level=logging.WARNING, jobs=use.store.unpublish_all())
+        backed_up = queues_with_messages(redis)
+    swept = use.store.sweep(
+        republish_after_s=use.settings.republish_after_s, max_lost=use.settings.max_lost, backed_up=backed_up
+    )
     if swept.returned or swept.poisoned or swept.unpublished:
         say(
             log,
@@ -31,7 +36,15 @@ def tick(use: Services) -> None:
         )
 
 
-def broker_was_emptied(use: Services) -> bool:
+def was_emptied(redis: Redis) -> bool:
     """True once after a flush or a restart without data: the marker is gone, and is set again."""
-    with Redis.from_url(use.settings.broker_url, socket_timeout=3, socket_connect_timeout=3) as redis:
-        return bool(redis.set(EPOCH_KEY, "1", nx=True))
+    return bool(redis.set(EPOCH_KEY, "1", nx=True))
+
+
+def queues_with_messages(redis: Redis) -> list[str]:
+    """The queues in which messages lie: a job of theirs waits for its turn, its message is not lost."""
+    names = [queue.name for queue in app.conf.task_queues]
+    pipeline = redis.pipeline(transaction=False)
+    for name in names:
+        pipeline.llen(name)
+    return [name for name, length in zip(names, pipeline.execute(), strict=True) if length]
