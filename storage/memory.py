@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -255,7 +255,7 @@ class MemoryJobStore:
                 if self.jobs[job_id].waits:
                     self.jobs[job_id].published_at = at
 
-    def _unpublish(self, which: Callable[[JobRow], bool]) -> tuple[str, ...]:
+    def _unpublish(self, which: Callable[[KeptJob], bool]) -> tuple[str, ...]:
         found = [job for job in self.jobs.values() if job.waits and which(job)]
         for job in found:
             job.published_at = None

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import psutil
+import pymupdf
 import pytest
 
 from docmill.errors import CorruptPdf, EmptyFile, Encrypted, NotAPdf, ParserCrashed, ParserLimit
@@ -113,12 +114,13 @@ def test_after_a_fork_the_parents_child_is_left_alone(config: PrepareConfig) -> 
 
 
 def test_memory_beyond_the_limit_ends_the_document_and_not_the_caller(config: PrepareConfig) -> None:
-    document = pdfs.new_document()
-    pdfs.write_lines(document[0], "x")
-    content = document[0].read_contents().replace(b"<78>", b"<" + b"78" * 3_000_000 + b">")
-    document.update_stream(document[0].get_contents()[0], content)
-    with pytest.raises(ParserLimit, match="700 MiB of memory"):
-        prepare(pdfs.finish(document), "doc", replace(config, memory_bytes=700 * 1024**2))
+    document = pymupdf.open()
+    page = document.new_page(width=14_400, height=3_000)
+    pdfs.write_lines(page, "x", size=8)
+    lines = "".join(f"BT /helv 5 Tf 1 0 0 1 9 {y} Tm ({'many small words ' * 250}) Tj ET\n" for y in range(9, 2_900, 6))
+    document.update_stream(page.get_contents()[0], lines.encode())
+    with pytest.raises(ParserLimit, match="640 MiB of memory"):
+        prepare(pdfs.finish(document), "doc", replace(config, memory_bytes=640 * 1024**2))
 
 
 def test_limits_must_be_above_zero(tmp_path: Path) -> None:
