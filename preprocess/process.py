@@ -165,6 +165,12 @@ _child: _Child | None = None
 _lock = threading.Lock()
 
 
+def start_child(config: PrepareConfig) -> None:
+    """Have a child ready before the first document needs it: its start takes seconds."""
+    with _lock:
+        _ready_child(config)
+
+
 def ask_child(data: bytes, document_id: str, config: PrepareConfig) -> PreparedDocument:
     """Parse in the child of this process; one document at a time."""
     global _child

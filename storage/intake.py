@@ -14,7 +14,7 @@ from storage.rules import duplicate_reason, seconds_allowed
 from storage.schema import documents, jobs, submissions
 
 #: What makes two submissions the same file at the same door.
-SAME_FILE = ("tenant", "source", "name", "etag", "profile")
+SAME_FILE = ("tenant", "source", "name", "etag", "profile", "profile_version")
 
 
 def accept(
@@ -128,6 +128,7 @@ def _insert_submission(connection: Connection, submission: Submission, **outcome
         "name": submission.name,
         "etag": submission.etag,
         "profile": submission.profile,
+        "profile_version": submission.profile_version,
         "size_bytes": submission.size_bytes,
         **outcome,
     }

@@ -40,6 +40,8 @@ class Submission:
     etag: str
     profile: str
     size_bytes: int
+    #: A file that was read with an older version of its profile is read again when it comes again.
+    profile_version: str = ""
 
 
 @dataclass(frozen=True, slots=True)

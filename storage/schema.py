@@ -174,6 +174,7 @@ submissions = Table(
     Column("name", Text, nullable=False),
     Column("etag", String, nullable=False),
     Column("profile", String, nullable=False),
+    Column("profile_version", String, nullable=False),
     Column("size_bytes", BigInteger, nullable=False),
     Column("sha256", String),
     Column("outcome", String, nullable=False),
@@ -182,7 +183,7 @@ submissions = Table(
     Column("document_id", String, ForeignKey("documents.document_id")),
     Column("job_id", String, ForeignKey("jobs.job_id")),
     _now("created_at"),
-    UniqueConstraint("tenant", "source", "name", "etag", "profile"),
+    UniqueConstraint("tenant", "source", "name", "etag", "profile", "profile_version", name="uq_submissions_same_file"),
     Index("ix_submissions_job_id", "job_id"),
 )
 

@@ -47,8 +47,9 @@ def submission_of(
     name: str = "report.pdf",
     source: Source = Source.CLI,
     profile: str = "risk-report",
+    version: str = "1",
 ) -> Submission:
-    return Submission(tenant, source, name, hashlib.sha256(data).hexdigest(), profile, len(data))
+    return Submission(tenant, source, name, hashlib.sha256(data).hexdigest(), profile, len(data), version)
 
 
 def order_of(document: Document, *, profile: str = "risk-report", version: str = "1", **need: Any) -> Order:
@@ -63,6 +64,7 @@ def accept(
     name: str = "report.pdf",
     source: Source = Source.CLI,
     profile: str = "risk-report",
+    version: str = "1",
     **need: Any,
 ) -> Receipt:
     """Hand a file in; `need` is what `Order` takes (window_s, vip, ...)."""
@@ -70,8 +72,8 @@ def accept(
     return store.accept(
         document,
         blob_key=f"blob-{document.sha256}",
-        submission=submission_of(data, tenant=tenant, name=name, source=source, profile=profile),
-        order=order_of(document, profile=profile, **need),
+        submission=submission_of(data, tenant=tenant, name=name, source=source, profile=profile, version=version),
+        order=order_of(document, profile=profile, version=version, **need),
     )
 
 

@@ -9,6 +9,7 @@ from docmill.log import logger, say
 from docmill.types import Source
 from inference.profile import Profile, get
 from ingest.accept import accept, job_id_of
+from ingest.folder import key_of
 from storage.blobs import original_key
 from storage.ports import Order, Receipt, Stage, Submission
 from workers.services import Services
@@ -30,8 +31,10 @@ def submit(
 ) -> Receipt:
     """Accept or refuse one file; either way there is a record. Raises UnknownProfile before anything is kept."""
     profile = get(use.profiles, profile_name)
+    # A name from outside may hold what no database stores and no screen should show; the bucket's are clean already.
+    name = name if source == Source.BUCKET else key_of(name)
     sha256 = hashlib.sha256(data).hexdigest()
-    submission = Submission(tenant, source, name, etag or sha256, profile_name, len(data))
+    submission = Submission(tenant, source, name, etag or sha256, profile_name, len(data), profile.version)
     try:
         document = accept(data, name=name, tenant=tenant, source=source, config=use.ingest)
     except InputError as error:

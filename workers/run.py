@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import logging
+import threading
 from collections.abc import Callable
 
 import uvicorn
+from celery.signals import worker_process_init
 from prometheus_client import start_http_server
 
 from docmill.log import FORMAT
 from inference.route import queues_of
+from preprocess.process import start_child
 from workers.api.app import make_api
 from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
 from workers.engine_host import start_engine
@@ -26,6 +29,12 @@ def worker(kind: str) -> None:
 
 def parse_worker(use: Services) -> None:
     """PyMuPDF is not thread-safe: processes, each with a reader child of its own."""
+
+    def start_reader(**_: object) -> None:
+        # Beside, not before: Celery ends a process that is not up within four seconds.
+        threading.Thread(target=start_child, args=[services().prepare], name="start-reader", daemon=True).start()
+
+    worker_process_init.connect(start_reader, weak=False)
     _celery("parse", PARSE_QUEUES, "prefork", use.settings.parse_concurrency, use)
 
 

@@ -408,6 +408,14 @@ def test_a_message_that_nobody_claims_is_presumed_lost(backend: Backend) -> None
     assert waiting_ids(backend.store) == [job_id]
 
 
+def test_a_new_version_of_a_profile_reads_the_same_file_again(backend: Backend) -> None:
+    first = accept(backend.store, b"one", version="1")
+    second = accept(backend.store, b"one", version="2")
+    assert (first.outcome, second.outcome) == ("accepted", "accepted")
+    assert first.document_id == second.document_id
+    assert first.job_id != second.job_id
+
+
 # ---------------------------------------------------------------- giving back, failing, cancelling
 
 

@@ -177,6 +177,7 @@ def _submissions() -> None:
         sa.Column("name", sa.Text(), nullable=False),
         sa.Column("etag", sa.String(), nullable=False),
         sa.Column("profile", sa.String(), nullable=False),
+        sa.Column("profile_version", sa.String(), nullable=False),
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
         sa.Column("sha256", sa.String()),
         sa.Column("outcome", sa.String(), nullable=False),
@@ -189,7 +190,7 @@ def _submissions() -> None:
         sa.ForeignKeyConstraint(["job_id"], ["jobs.job_id"], name="fk_submissions_job_id"),
         sa.PrimaryKeyConstraint("submission_id", name="pk_submissions"),
         sa.UniqueConstraint(
-            "tenant", "source", "name", "etag", "profile", name="uq_submissions_tenant_source_name_etag_profile"
+            "tenant", "source", "name", "etag", "profile", "profile_version", name="uq_submissions_same_file"
         ),
     )
     op.create_index("ix_submissions_job_id", "submissions", ["job_id"])
