@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from docmill.errors import ModelError
@@ -20,6 +20,9 @@ from inference.profile import Profile
 #: As many as a lane may carry.
 AT_ONCE = 20
 DEADLINE_S = 180.0
+
+#: The first tokens compile the grammar and read the prompt; the rest would be more of the same.
+_A_FEW_TOKENS = 24
 
 _SAMPLES: Mapping[str, str] = {
     "en": "Zhang Wei, passport E12345678, born 1 May 1980, paid USD 5,280.00 to Harbour Ltd on 31 December 2024.",
@@ -68,7 +71,7 @@ async def _read(engine: Engine, profile: Profile, language: str) -> None:
     part = Part(text, 0, (Piece(Printed(text), 1),))
     job = ExtractConfig(f"warm-up.{profile.name}.{language}", priority=0, deadline_s=DEADLINE_S)
     try:
-        await extract((part,), profile, engine, job)
+        await extract((part,), replace(profile, max_output_tokens=_A_FEW_TOKENS), engine, job)
     except ModelError:
         return  # what the model answers to a sample does not matter, only that it was asked
 

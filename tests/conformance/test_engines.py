@@ -331,9 +331,8 @@ def test_its_metrics_are_in_range(engine: Opened) -> None:
 def test_a_prompt_that_was_read_before_is_cached_for_its_tenant_only(engine: Opened) -> None:
     if engine.kind == "stub":
         pytest.skip("the stub has no cache")
-    profile, part = DOCUMENTS["zh"]
-    first = engine.read(part, profile, cache_salt="tenant-a").usage
-    again = engine.read(part, profile, cache_salt="tenant-a").usage
-    other = engine.read(part, profile, cache_salt="tenant-b").usage
+    prompt = replace(free(max_tokens=1), user=" ".join(ENGLISH) * 3)
+    salts = ("tenant-a", "tenant-a", "tenant-b")
+    first, again, other = (engine.submit(replace(prompt, cache_salt=salt)) for salt in salts)
     assert (first.cached_tokens, other.cached_tokens) == (0, 0)
     assert again.cached_tokens > 0
