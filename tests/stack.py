@@ -103,6 +103,25 @@ class Stack:
         until(lambda: self.process.poll() is not None or self._answers(), within_s, f"the API of {self.home}")
         assert self.process.poll() is None, (self.home / "up.log").read_text()[-4000:]
 
+    def demo(self, samples: Path, *, within_s: float = 900) -> str:
+        """`docmill demo`, which starts the stack and leaves it running; what it printed."""
+        self.home.mkdir(parents=True, exist_ok=True)
+        done = subprocess.run(
+            [sys.executable, "-m", "workers.cli", "demo", "--samples", str(samples)],
+            cwd=self.home,
+            env=self.variables,
+            capture_output=True,
+            text=True,
+            timeout=within_s,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+    def down(self) -> None:
+        """`docmill down`; nothing may be left."""
+        self.command("down")
+        self._nothing_is_left()
+
     def _answers(self) -> bool:
         try:
             return httpx.get(f"{self.url}/health", timeout=2).status_code == 200
@@ -114,6 +133,9 @@ class Stack:
         assert self.process is not None
         self.process.send_signal(signal.SIGTERM)
         self.process.wait(timeout=90)
+        self._nothing_is_left()
+
+    def _nothing_is_left(self) -> None:
         left = [process.cmdline() for process in marked(str(self.data.resolve()))]
         assert not left, f"left behind: {left}"
 
@@ -191,9 +213,8 @@ class Stack:
 
     def pid(self, program: str) -> int:
         """The leader of a program: the marked process whose parent is `up`."""
-        assert self.process is not None
         for process in marked(str(self.data.resolve()), program):
-            if process.ppid() == self.process.pid:
+            if process.ppid() == self.address.pid:
                 return process.pid
         raise AssertionError(f"{program} is not running")
 

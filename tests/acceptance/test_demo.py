@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,13 +23,29 @@ MANIFEST = yaml.safe_load((SAMPLES / "manifest.yaml").read_text(encoding="utf-8"
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    """A stack with real vLLM that has read all samples through its bucket."""
-    with Stack(new_home("acceptance")).running() as running:
-        shutil.copytree(SAMPLES / "inbox", running.inbox, dirs_exist_ok=True)
-        total = len(sample_files())
-        sql = "SELECT count(*) AS n FROM v_results WHERE source = 'bucket' AND status = ANY(%s)"
-        until(lambda: running.rows(sql, list(ENDED))[0]["n"] >= total, 700, "all samples to end")
+    """A stack with real vLLM, started by the demo, that has read all samples through its bucket."""
+    running = Stack(new_home("acceptance"))
+    try:
+        (running.home / "demo.txt").write_text(running.demo(SAMPLES / "inbox"))
         yield running
+    finally:
+        running.down()
+
+
+def test_the_demo_tells_what_became_of_each_sample_and_where_to_look(stack: Stack) -> None:
+    told = (stack.home / "demo.txt").read_text()
+    for path in sample_files():
+        assert path.stem[:20] in told
+    assert stack.url in told
+    assert "v_results" in told
+
+
+def test_a_second_demo_submits_nothing_again(stack: Stack) -> None:
+    before = stack.rows("SELECT count(*) AS n, max(created_at) AS last FROM submissions")
+    read = stack.rows("SELECT count(*) AS n FROM attempts")
+    stack.demo(SAMPLES / "inbox", within_s=120)
+    assert stack.rows("SELECT count(*) AS n, max(created_at) AS last FROM submissions") == before
+    assert stack.rows("SELECT count(*) AS n FROM attempts") == read
 
 
 def sample_files() -> list[Path]:
