@@ -15,7 +15,7 @@ import resource
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import IO, TYPE_CHECKING, Final
 
 import msgspec
 
@@ -33,6 +33,14 @@ _LARGEST_FILE: Final = 64 * 1024**2
 def main() -> None:
     requests, answers = _take_pipes()
     _limit_process(int(sys.argv[1]))
+    try:
+        _serve(requests, answers)
+    except MemoryError:
+        os._exit(frames.OUT_OF_MEMORY_EXIT)  # nothing more can be relied on, not even a tidy end
+
+
+def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
+    """Answer one document after the other until the parent closes the pipe."""
     _leave_layout_for_later()
     from preprocess.parse import parse
     from preprocess.prepare import PrepareConfig
@@ -42,17 +50,14 @@ def main() -> None:
     frames.send(answers, frames.READY)
     while (asked := frames.receive(requests)) is not None:
         document_id, config = msgspec.msgpack.decode(asked[1], type=tuple[str, PrepareConfig], dec_hook=_path)
+        _limit_document(config)
         sent = frames.receive(requests)
         if sent is None:
             return
-        _limit_document(config)
         try:
             answer = frames.RESULT, msgspec.msgpack.encode(parse(sent[1], document_id, config))
         except InputError as error:
             answer = frames.ERROR, msgspec.msgpack.encode((error.code, str(error)))
-        except MemoryError:
-            frames.send(answers, frames.OUT_OF_MEMORY)
-            return
         signal.setitimer(signal.ITIMER_REAL, 0)
         frames.send(answers, *answer)
         del sent, answer
@@ -69,7 +74,7 @@ def _path(kind: type, value: str) -> Path:
     return Path(value)
 
 
-def _take_pipes() -> tuple[BinaryIO, BinaryIO]:
+def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
     """stdin and stdout for frames only: what a library prints goes to stderr."""
     answers = os.fdopen(os.dup(1), "wb")
     os.dup2(2, 1)

@@ -10,7 +10,9 @@ CONFIG: Final = b"C"
 DATA: Final = b"D"
 RESULT: Final = b"R"
 ERROR: Final = b"E"
-OUT_OF_MEMORY: Final = b"M"
+
+#: The exit code of a child that could not allocate.
+OUT_OF_MEMORY_EXIT: Final = 77
 
 _HEAD: Final = struct.Struct("<cQ")
 HEAD_BYTES: Final = _HEAD.size

@@ -40,7 +40,7 @@ def open_pdf(data: bytes, max_pages: int) -> pymupdf.Document:
     """The open document, unlocked if its user password is empty. Raises an InputError that says what is wrong."""
     document = _open(data)
     if document.needs_pass and not document.authenticate(""):
-        raise Encrypted("the PDF needs a password; submit a copy without one (an empty user password would be tried)")
+        raise Encrypted("the PDF needs a password, and an empty one does not open it; submit a copy without a password")
     if document.is_repaired:
         _refuse_half_written(data)
     _check_pages(document, max_pages)

@@ -71,7 +71,8 @@ class _Child:
             self._await(time.monotonic() + START_SECONDS)
         except (_Overrun, _Gone) as error:
             raise ParserCrashed(
-                f"the parser process did not start within {START_SECONDS:.0f} s: {self.end()}"
+                f"the parser process did not start in {START_SECONDS:g} s within memory_bytes={memory_bytes} "
+                f"({self.end()}); give it more, or free the machine"
             ) from error
 
     @property
@@ -127,6 +128,11 @@ class _Child:
         self.close_files()
         return self._last_words()
 
+    def can_serve(self, config: PrepareConfig) -> bool:
+        """Whether the process lives, has documents left to serve, and the right memory limit."""
+        fits = self.served < config.child_documents and self.memory_bytes == config.memory_bytes
+        return fits and self._process.poll() is None
+
     @property
     def returncode(self) -> int:
         return self._process.returncode or 0
@@ -181,10 +187,6 @@ def ask_child(data: bytes, document_id: str, config: PrepareConfig) -> PreparedD
         except (_Overrun, _Gone) as stop:
             _child = None
             raise _explain(child, stop, config) from stop
-        if kind == frames.OUT_OF_MEMORY:
-            _child = None
-            child.end()
-            raise _memory_limit(config)
     if kind == frames.ERROR:
         code, message = msgspec.msgpack.decode(payload, type=tuple[str, str])
         raise _BY_CODE[code](message)
@@ -195,7 +197,7 @@ def _ready_child(config: PrepareConfig) -> _Child:
     """The running child, or a new one if there is none, if it served its number, or if its limit is another."""
     global _child
     child = _child
-    if child is not None and (child.served >= config.child_documents or child.memory_bytes != config.memory_bytes):
+    if child is not None and not child.can_serve(config):
         _child = None
         child.retire()
     if _child is None:
@@ -207,16 +209,15 @@ def _explain(child: _Child, stop: Exception, config: PrepareConfig) -> Exception
     """Why no answer came: a limit that the file ran into, or a crash."""
     if isinstance(stop, _Overrun):
         child.end()
-        return ParserLimit(
-            f"parsing took over {config.wall_seconds:g} s and was stopped; split the file or raise wall_seconds"
-        )
+        limit = f"{config.wall_seconds:g} s"
+        return ParserLimit(f"parsing took over {limit} and was stopped; split the file or raise wall_seconds")
     words = child.end()
     if child.returncode in (-signal.SIGXCPU, -signal.SIGALRM):
         return ParserLimit(
             f"parsing used over {config.cpu_seconds:g} s of CPU and was stopped; split the file or raise cpu_seconds"
         )
     near = child.peak_bytes >= _NEAR_LIMIT * config.memory_bytes
-    if near and -child.returncode in _MEMORY_SIGNALS:
+    if child.returncode == frames.OUT_OF_MEMORY_EXIT or (near and -child.returncode in _MEMORY_SIGNALS):
         return _memory_limit(config)
     return ParserCrashed(f"the parser process ended without an answer ({words}); it is tried again in a new process")
 

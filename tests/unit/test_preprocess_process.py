@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import psutil
-import pymupdf
 import pytest
 
 from docmill.errors import CorruptPdf, EmptyFile, Encrypted, NotAPdf, ParserCrashed, ParserLimit
@@ -86,11 +86,18 @@ def test_a_document_over_the_cpu_limit_is_stopped_by_the_kernel(config: PrepareC
         prepare(busy_pdf(), "doc", replace(config, cpu_seconds=0.2))
 
 
-def test_a_child_that_dies_is_a_crash_that_may_be_tried_again(config: PrepareConfig) -> None:
-    prepare(HELLO, "doc", config)
-    os.kill(running(), signal.SIGKILL)
+def test_a_child_that_dies_in_a_document_is_a_crash_that_may_be_tried_again(config: PrepareConfig) -> None:
+    slow = busy_pdf()
+    process.start_child(config)
+    threading.Timer(1.0, os.kill, (running(), signal.SIGKILL)).start()
     with pytest.raises(ParserCrashed, match="SIGKILL"):
-        prepare(HELLO, "doc", config)
+        prepare(slow, "doc", config)
+
+
+def test_a_child_that_died_between_documents_is_replaced_without_a_word(config: PrepareConfig) -> None:
+    process.start_child(config)
+    os.kill(running(), signal.SIGKILL)
+    psutil.wait_procs([psutil.Process(running())], timeout=1)
     assert prepare(HELLO, "doc", config).tokens > 0
 
 
@@ -114,13 +121,13 @@ def test_after_a_fork_the_parents_child_is_left_alone(config: PrepareConfig) -> 
 
 
 def test_memory_beyond_the_limit_ends_the_document_and_not_the_caller(config: PrepareConfig) -> None:
-    document = pymupdf.open()
-    page = document.new_page(width=14_400, height=3_000)
-    pdfs.write_lines(page, "x", size=8)
-    lines = "".join(f"BT /helv 5 Tf 1 0 0 1 9 {y} Tm ({'many small words ' * 250}) Tj ET\n" for y in range(9, 2_900, 6))
-    document.update_stream(page.get_contents()[0], lines.encode())
-    with pytest.raises(ParserLimit, match="640 MiB of memory"):
-        prepare(pdfs.finish(document), "doc", replace(config, memory_bytes=640 * 1024**2))
+    with pytest.raises(ParserLimit, match="480 MiB of memory"):
+        prepare(HELLO + bytes(300 * 1024**2), "doc", replace(config, memory_bytes=480 * 1024**2))
+
+
+def test_a_memory_limit_that_no_parser_fits_in_is_named(config: PrepareConfig) -> None:
+    with pytest.raises(ParserCrashed, match=r"within memory_bytes=104857600"):
+        prepare(HELLO, "doc", replace(config, memory_bytes=100 * 1024**2))
 
 
 def test_limits_must_be_above_zero(tmp_path: Path) -> None:
