@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from typing import Any
@@ -86,7 +86,13 @@ class ServerEngine:
         return cls(client, info)
 
     async def submit(self, request: Request) -> Completion:
-        return await self._running.run(request, self._decode(request))
+        if request.max_tokens >= self.info.context_tokens:
+            raise _no_room(request, self.info)
+        completion = await self._running.run(request, self._decode(request))
+        # vLLM's server cuts max_tokens, without a word, to what the prompt leaves of the context.
+        if completion.finish_reason == "length" and completion.output_tokens < request.max_tokens:
+            raise _no_room(request, self.info)
+        return completion
 
     async def cancel(self, request_id: str) -> None:
         self._running.cancel(request_id)
@@ -119,7 +125,9 @@ class ServerEngine:
                 if response.status_code != httpx.codes.OK:
                     return _refused(request, response.status_code, (await response.aread()).decode(errors="replace"))
                 async for event in _events(response):
-                    answer.add(event, request)
+                    if "error" in event:
+                        return _refused(request, *_error_of(event))
+                    answer.add(event)
         except httpx.HTTPError as error:
             raise translated(error, self._client.base_url) from error
         return whole(answer.completion(request), request)
@@ -151,11 +159,7 @@ class _Answer:
     first: float = 0.0
     usage: Any = None
 
-    def add(self, event: Any, request: Request) -> None:
-        if not isinstance(event, dict) or "error" in event:
-            raise EngineUnavailable(
-                f"request {request.request_id}: the server broke off the stream: {str(event)[:200]}"
-            )
+    def add(self, event: Mapping[str, Any]) -> None:
         self.first = self.first or time.perf_counter()
         self.usage = event.get("usage") or self.usage
         for choice in event.get("choices") or ():
@@ -176,6 +180,13 @@ class _Answer:
             prefill_ms=1000 * (self.first - self.started),
             decode_ms=1000 * (time.perf_counter() - self.first),
         )
+
+
+def _no_room(request: Request, info: EngineInfo) -> PromptTooLong:
+    return PromptTooLong(
+        f"request {request.request_id}: the prompt and {request.max_tokens} output tokens are over the context of"
+        f" {info.context_tokens}; split the document or take a lane with more context"
+    )
 
 
 def _body(request: Request, model: str) -> dict[str, Any]:
@@ -209,14 +220,24 @@ def _refused(request: Request, status: int, body: str) -> Completion:
     raise EngineUnavailable(said)
 
 
-async def _events(response: httpx.Response) -> AsyncIterator[Any]:
-    """The JSON events of a stream of server-sent events."""
+def _error_of(event: Mapping[str, Any]) -> tuple[int, str]:
+    """Status and words of an error that came after the status line had said 200."""
+    error = event["error"]
+    code = error.get("code") if isinstance(error, dict) else None
+    return code if isinstance(code, int) else httpx.codes.INTERNAL_SERVER_ERROR, json.dumps(error, ensure_ascii=False)
+
+
+async def _events(response: httpx.Response) -> AsyncIterator[Mapping[str, Any]]:
+    """The JSON objects of a stream of server-sent events."""
     async for line in response.aiter_lines():
         data = line.removeprefix("data:").strip()
         if data == _DONE:
             return
         if data:
-            yield _parsed(data, response.url)
+            event = _parsed(data, response.url)
+            if not isinstance(event, dict):
+                raise EngineUnavailable(f"{response.url} sent an event that is no object: {data[:200]!r}")
+            yield event
 
 
 def _parsed(text: str, url: httpx.URL) -> Any:

@@ -5,6 +5,7 @@ import json
 import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -19,6 +20,7 @@ Handler = Callable[[str, bytes, asyncio.StreamWriter], Awaitable[None]]
 
 MODELS = {"data": [{"id": "small", "max_model_len": 2048}]}
 CHUNK = {"choices": [{"delta": {"content": "{}"}, "finish_reason": None}]}
+CUT = {"choices": [{"delta": {}, "finish_reason": "length"}]}
 LAST = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
 USAGE = {
     "choices": [],
@@ -220,8 +222,27 @@ def test_a_prompt_over_the_context_is_too_long() -> None:
         answered(response(400, body))
 
 
-def test_a_grammar_that_does_not_compile_gives_an_empty_answer() -> None:
-    assert answered(response(400, b'{"error": {"message": "Grammar error: at 1(8)"}}')).text == ""
+@pytest.mark.parametrize("max_tokens", [16, 5000])
+def test_an_answer_that_the_context_cut_short_means_a_prompt_too_long(max_tokens: int) -> None:
+    with pytest.raises(PromptTooLong, match="2048"):
+        with_server(
+            Server(stream(CHUNK, CUT, USAGE)),
+            lambda engine: engine.submit(replace(request(), max_tokens=max_tokens)),
+        )
+
+
+def test_an_answer_that_ran_into_its_own_limit_says_length() -> None:
+    server = Server(stream(CHUNK, CUT, USAGE))
+    completion = with_server(server, lambda engine: engine.submit(replace(request(), max_tokens=2)))
+    assert completion.finish_reason == "length"
+
+
+GRAMMAR_ERROR = {"error": {"message": "Grammar error: at 1(8)", "type": "BadRequestError", "code": 400}}
+
+
+@pytest.mark.parametrize("answer", [response(400, json.dumps(GRAMMAR_ERROR).encode()), stream(GRAMMAR_ERROR)])
+def test_a_grammar_that_does_not_compile_gives_an_empty_answer(answer: bytes) -> None:
+    assert answered(answer).text == ""
 
 
 def test_health_follows_the_server_and_the_warm_up() -> None:
