@@ -121,16 +121,20 @@ class ServerEngine:
         try:
             async with self._client.stream(
                 "POST", "/v1/chat/completions", json=_body(request, self.info.model)
-            ) as response:
-                if response.status_code != httpx.codes.OK:
-                    return _refused(request, response.status_code, (await response.aread()).decode(errors="replace"))
-                async for event in _events(response):
-                    if "error" in event:
-                        return _refused(request, *_error_of(event))
-                    answer.add(event)
+            ) as said:
+                return whole(await _read(said, answer, request), request)
         except httpx.HTTPError as error:
             raise translated(error, self._client.base_url) from error
-        return whole(answer.completion(request), request)
+
+
+async def _read(response: httpx.Response, answer: _Answer, request: Request) -> Completion:
+    if response.status_code != httpx.codes.OK:
+        return _refused(request, response.status_code, (await response.aread()).decode(errors="replace"))
+    async for event in _events(response):
+        if "error" in event:
+            return _refused(request, *_error_of(event))
+        answer.add(event)
+    return answer.completion(request)
 
 
 def _client(settings: ServerSettings) -> httpx.AsyncClient:
