@@ -8,9 +8,9 @@ from functools import cached_property
 from typing import Any
 
 from docmill.types import BBox, Citation, Extraction
-from validation.facts import Facts
+from validation.facts import Facts, Place
 from validation.fields import Leaf, leaves
-from validation.grounding import Grounding, ground
+from validation.grounding import Ground, Grounding, ground
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,19 @@ class Case:
     @cached_property
     def citations(self) -> Mapping[str, Citation]:
         return {citation.path: citation for citation in self.extraction.citations}
+
+    @cached_property
+    def places(self) -> Mapping[str, Place]:
+        """Where each value that is in the document is cited, or else first found."""
+        found = [grounding for grounding in self.grounded if grounding.ground == Ground.FOUND]
+        places = ((grounding.leaf.path, self._place(grounding)) for grounding in found)
+        return {path: place for path, place in places if place is not None}
+
+    def _place(self, grounding: Grounding) -> Place | None:
+        citation = self.citations.get(grounding.leaf.path)
+        if citation is None:
+            return grounding.places[0] if grounding.places else None
+        return self.facts.place_of(citation)
 
     def standing(self, *sources: str) -> Iterator[Grounding]:
         """The grounded values of some sources."""

@@ -18,7 +18,7 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from docmill.types import BBox, Page, Piece, PreparedDocument, Printed, Table
+from docmill.types import BBox, Citation, Page, Piece, PreparedDocument, Printed, Table
 from validation.dates import Dated, scan_dates
 from validation.numbers import Number, scan_numbers
 from validation.text import fold, fold_places, half
@@ -123,6 +123,11 @@ class Facts:
         return {number: "\n".join(parts) for number, parts in texts.items()}
 
     @cached_property
+    def text(self) -> str:
+        """The whole document in half width, a line for each piece at least."""
+        return "\n".join(half(piece.printed.text) for piece in self.pieces)
+
+    @cached_property
     def folded(self) -> str:
         """The whole document as compared; `_starts` says where each piece begins in it."""
         return "".join(self._folded_pieces)
@@ -142,6 +147,26 @@ class Facts:
                 return places
             offset = self.folded.find(wanted, offset + 1)
         return ()
+
+    def place_of(self, citation: Citation) -> Place | None:
+        """The stretch that a citation leads to; where its piece prints the text twice, the one at its box."""
+        cited = (citation.page, citation.table_id, citation.row, citation.col)
+        places = [
+            self._place(number, match.start(), match.end())
+            for number, piece in enumerate(self.pieces)
+            if (piece.page, piece.table_id, piece.row, piece.col) == cited
+            for match in re.finditer(re.escape(citation.text), piece.printed.text)
+        ]
+        return min(places, key=lambda place: _apart(place.bbox, citation.bbox), default=None)
+
+    def everywhere(self, text: str) -> Iterator[Place]:
+        """Every place inside one piece where exactly this text stands whole."""
+        wanted = re.compile(re.escape(text))
+        for number, piece in enumerate(self.pieces):
+            for match in wanted.finditer(piece.printed.text):
+                place = self._place(number, match.start(), match.end())
+                if not _cut((place,)):
+                    yield place
 
     def text_in(self, page: int, box: BBox) -> str:
         """What is printed inside a box of a page, in reading order."""
@@ -243,6 +268,11 @@ def _inside(printed: Printed, box: BBox) -> str:
     x, y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
     inside = (x >= box.x0 - _SLACK) & (x <= box.x1 + _SLACK) & (y >= box.y0 - _SLACK) & (y <= box.y1 + _SLACK)
     return "".join(printed.text[index] for index in np.flatnonzero(inside & boxes.any(axis=1)))
+
+
+def _apart(one: BBox | None, other: BBox) -> float:
+    """How far the top left corners of two boxes are from each other."""
+    return float("inf") if one is None else abs(one.x0 - other.x0) + abs(one.y0 - other.y0)
 
 
 def _cut(places: tuple[Place, ...]) -> bool:

@@ -13,13 +13,14 @@ _NOTHING: Mapping[str, Any] = {}
 class Leaf:
     """A value that is no object and no array; `source` is its `x-source`: number, date, id, verbatim or quote.
 
-    `choice` marks a value that the schema chooses from a list.
+    `choice` marks a value that the schema chooses from a list, `labels` are its `x-labels`.
     """
 
     path: str
     value: Any
     source: str | None
     choice: bool = False
+    labels: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -46,6 +47,15 @@ class Leaf:
 def leaves(result: Any, schema: Mapping[str, Any]) -> Iterator[Leaf]:
     """Every leaf, in the order of the result. What the schema does not describe has no source."""
     yield from _walk(result, schema, schema, "")
+
+
+def descriptions(schema: Any) -> Iterator[str]:
+    """What the schema says of its fields, at any depth."""
+    if isinstance(schema, Mapping):
+        if isinstance(schema.get("description"), str):
+            yield schema["description"]
+        for part in schema.values():
+            yield from descriptions(part)
 
 
 def step(path: str, key: str | int) -> str:
@@ -75,7 +85,7 @@ def _walk(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: 
         for index, item in enumerate(value):
             yield from _walk(item, _part(schema, "items"), root, step(path, index))
     else:
-        yield Leaf(path, value, schema.get("x-source"), choice="enum" in schema)
+        yield Leaf(path, value, schema.get("x-source"), "enum" in schema, tuple(schema.get("x-labels", ())))
 
 
 def _part(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:

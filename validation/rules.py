@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from string import Formatter
+from types import MappingProxyType
 from typing import Any, NoReturn
 
 import yaml
@@ -65,10 +66,18 @@ class Ruleset:
 
 def load_rulesets(folder: Path = RULESETS) -> Mapping[str, Ruleset]:
     """All rulesets of a folder by name; one may extend another of the folder or a built-in one."""
+    return _built_in() if folder == RULESETS else _load(folder, _built_in())
+
+
+@cache
+def _built_in() -> Mapping[str, Ruleset]:
+    return MappingProxyType(_load(RULESETS, {}))
+
+
+def _load(folder: Path, known: Mapping[str, Ruleset]) -> dict[str, Ruleset]:
     files = sorted(path for path in folder.glob(_RULESET_FILES) if len(path.suffixes) == 1)
-    sources = [_read(path) for path in files]
-    known: dict[str, Ruleset] = {} if folder == RULESETS else dict(_built_in())
-    waiting = sources
+    waiting = [_read(path) for path in files]
+    known = dict(known)
     while waiting:
         ready = [source for source in waiting if all(parent in known for parent in source.parents)]
         if not ready:
@@ -76,11 +85,6 @@ def load_rulesets(folder: Path = RULESETS) -> Mapping[str, Ruleset]:
         known |= {source.name: _build(source, known) for source in ready}
         waiting = [source for source in waiting if source not in ready]
     return known
-
-
-@cache
-def _built_in() -> Mapping[str, Ruleset]:
-    return load_rulesets()
 
 
 # ---------------------------------------------------------------- files

@@ -25,6 +25,9 @@ from validation.numbers import Number, in_table, parse_number
 from validation.rules import Rule, Ruleset
 from validation.scales import scale_of
 
+#: A message is a cell of a table: so many characters, in both languages together.
+_MESSAGE_LENGTH = 160
+_VALUE_LENGTHS = range(_MESSAGE_LENGTH, 0, -1)
 _WORST_FIRST = (Outcome.REJECT, Outcome.REVIEW, Outcome.FLAG, Outcome.PASS)
 
 
@@ -62,10 +65,22 @@ def _finding(rule: Rule, hit: Hit) -> Finding:
 
 
 def _message(rule: Rule, hit: Hit) -> str:
+    """The message in both languages; the values that it names are cut as far as it needs to fit its length."""
+    written = (_filled(rule, hit, length) for length in _VALUE_LENGTHS)
+    return next((message for message in written if len(message) <= _MESSAGE_LENGTH), _filled(rule, hit, 1))
+
+
+def _filled(rule: Rule, hit: Hit, length: int) -> str:
     if hit.broken:
-        return f"the rule could not be applied: {hit.detail} / 规则无法执行：{hit.detail}"
+        return f"the rule could not be applied / 规则无法执行: {_short(hit.detail, length)}"
     values = {"text": hit.text, "detail": hit.detail, "path": hit.path or ""}
-    return f"{rule.message_en.format(**values)} / {rule.message_zh.format(**values)}"
+    shown = {name: _short(value, length) for name, value in values.items()}
+    return f"{rule.message_en.format(**shown)} / {rule.message_zh.format(**shown)}"
+
+
+def _short(text: str, length: int) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= length else f"{line[: length - 1]}…"
 
 
 def _worst(outcomes: Iterable[Outcome]) -> Outcome:

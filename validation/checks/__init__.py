@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from validation.case import Hit
-from validation.checks import arithmetic, citations, dates, numbers, repetition, schema, terms, texts
+from validation.checks import arithmetic, citations, dates, labels, numbers, repetition, schema, terms, texts
 
 _TEXT = {"type": "string", "minLength": 1}
+_POINTER = {"type": "string", "pattern": "^/"}
 _TEXTS = {"type": "array", "items": _TEXT, "minItems": 1}
 
 
@@ -52,6 +53,10 @@ CHECKS: Mapping[str, Check] = {
         {"sources": {"type": "array", "items": {"enum": ["id", "verbatim", "quote"]}, "minItems": 1}},
         ("sources",),
     ),
+    "texts.copied": Check(texts.copied),
+    "labels.beside": Check(labels.beside),
+    "labels.is_label": Check(labels.is_label),
+    "labels.items": Check(labels.items, {"each": _POINTER, "value": _TEXT, "label": _TEXT}, ("each", "value", "label")),
     "citations.present": Check(citations.present),
     "citations.resolve": Check(citations.resolve),
     "citations.hold": Check(citations.hold),

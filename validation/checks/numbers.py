@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from decimal import Decimal
 
 from validation.case import Case, Hit, hit_at
@@ -21,7 +22,7 @@ def readable(case: Case) -> Iterator[Hit]:
 
 def grounded(case: Case) -> Iterator[Hit]:
     """A number that stands nowhere, in no disguise; the detail is a printed number that is one slip away."""
-    return _with(case, Ground.ABSENT)
+    return (replace(hit, detail=hit.detail or "–") for hit in _with(case, Ground.ABSENT))
 
 
 def scale(case: Case) -> Iterator[Hit]:

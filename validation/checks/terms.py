@@ -1,7 +1,7 @@
 """Words that must or must not stand in a result, and statutes that exist.
 
-The table of statutes is small on purpose: it holds what was looked up, and a statute that the document itself cites
-needs no table. What is in neither is a finding for a person.
+The table of statutes is a small starting point for the team that uses it to check and extend; a statute that the
+document itself cites needs no table. What is in neither is a finding for a person.
 """
 
 from __future__ import annotations
@@ -28,6 +28,8 @@ CITATION = re.compile(
     r"(?:(?P<part>[0-9]+)(?:\.[0-9]+)?(?:\([0-9A-Za-z]+\))*)?"
 )
 _LAW_SUFFIX = re.compile("(法|条例|办法|规定|法典|决定|解释|准则|指引)(（.*）|\\(.*\\))?$")
+#: So many of a list of terms stand in a message.
+_SHOWN = 3
 _COUNTRY = "中华人民共和国"
 
 
@@ -44,7 +46,13 @@ def required(case: Case, *, any_of: Sequence[str], path: str = "") -> Iterator[H
     """One of the terms stands in the value at `path` (the whole result by default)."""
     text = fold(_text_of(at(case.extraction.result, path))).lower()
     if not any(fold(term).lower() in text for term in any_of):
-        yield Hit(path=path or None, text=", ".join(any_of))
+        yield Hit(path=path or None, text=_some(any_of))
+
+
+def _some(terms: Sequence[str]) -> str:
+    """The first terms and how many there are besides."""
+    others = len(terms) - _SHOWN
+    return ", ".join(terms[:_SHOWN]) + (f" … +{others}" if others > 0 else "")
 
 
 def forbidden(case: Case, *, any_of: Sequence[str]) -> Iterator[Hit]:
