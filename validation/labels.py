@@ -96,14 +96,14 @@ def _left_and_head(table: Table, place: Place) -> Iterator[str]:
 
 
 def _boxes(place: Place, labels: re.Pattern[str], facts: Facts) -> Iterator[tuple[BBox, bool]]:
-    """The labels in the text of the value's page, save those inside the value; and whether their line serves them."""
+    """The labels in other lines of text on the value's page, and whether each has a value in its own line."""
     for piece in facts.pieces:
         if piece.page != place.page or piece.table_id is not None:
             continue
         text = half(piece.printed.text)
         for match in labels.finditer(text):
-            inside = piece is place.piece and place.start <= match.start() < place.stop
-            box = None if inside else piece.printed.box(*match.span())
+            apart = piece is not place.piece or "\n" in text[match.end() : place.start]
+            box = piece.printed.box(*match.span()) if apart else None
             if box is not None:
                 yield box, _SERVED.match(text, match.end()) is not None
 

@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from validation.dates import parse_date, scan_dates
 
+#: Many draws of one style show no more than a few do.
+few = settings(max_examples=10, database=None)
 DAY = date(2024, 3, 15)
 
 
@@ -86,7 +88,7 @@ STYLES = {
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=15)
+@few
 @given(day=st.dates(min_value=date(1900, 1, 1), max_value=date(2099, 12, 31)))
 def test_a_formatted_date_is_read_back(style: str, day: date) -> None:
     dated = parse_date(STYLES[style].format(day))

@@ -9,6 +9,8 @@ from hypothesis import strategies as st
 from validation.chinese import chinese_number
 from validation.numbers import Number, in_table, parse_number, readings, scan_numbers
 
+#: Many draws of one style show no more than a few do.
+few = settings(max_examples=10, database=None)
 amounts = st.decimals(min_value=0, max_value=Decimal("99999999999.99"), places=2)
 signed = st.decimals(min_value=Decimal("-99999999.99"), max_value=Decimal("99999999.99"), places=2)
 FULL_WIDTH = str.maketrans("0123456789,.-()%", "０１２３４５６７８９，．－（）％")
@@ -131,14 +133,14 @@ NEGATIVES = {
 
 
 @pytest.mark.parametrize("style", STYLES)
-@settings(max_examples=15)
+@few
 @given(number=amounts)
 def test_a_formatted_number_is_read_back(style: str, number: Decimal) -> None:
     assert value(STYLES[style](number)) == number
 
 
 @pytest.mark.parametrize("negative", NEGATIVES)
-@settings(max_examples=15)
+@few
 @given(number=amounts.filter(bool))
 def test_a_formatted_negative_is_read_back(negative: str, number: Decimal) -> None:
     assert value(NEGATIVES[negative].format(f"{number:,.2f}")) == -number
@@ -148,7 +150,7 @@ SCALES = {"万": 10**4, "亿": 10**8, " million": 10**6, " billion": 10**9, "万
 
 
 @pytest.mark.parametrize("word", SCALES)
-@settings(max_examples=15)
+@few
 @given(number=amounts)
 def test_a_scale_word_multiplies_once(word: str, number: Decimal) -> None:
     assert value(f"{number:,.2f}{word}") == number * SCALES[word]
@@ -175,13 +177,13 @@ def _section(section: int, digits: str, units: str) -> str:
     return text
 
 
-@settings(max_examples=15)
+@few
 @given(st.integers(min_value=0, max_value=10**12 - 1))
 def test_an_ordinary_chinese_numeral_is_read_back(number: int) -> None:
     assert chinese_number(written(number, "零一二三四五六七八九", "十百千")) == number
 
 
-@settings(max_examples=15)
+@few
 @given(st.integers(min_value=1, max_value=10**12 - 1))
 def test_a_capital_amount_is_read_back(number: int) -> None:
     assert value(written(number, "零壹贰叁肆伍陆柒捌玖", "拾佰仟") + "元整") == number
@@ -202,7 +204,7 @@ def test_a_number_with_a_scale_of_its_own_keeps_it() -> None:
     assert in_table(number, Decimal(10_000), None).value == 520_000_000
 
 
-@settings(max_examples=15)
+@few
 @given(signed, st.sampled_from([None, 1000, 10**4, 10**6, 10**8]), st.sampled_from(["{}", "{}万", "{} million", "{}%"]))
 def test_a_scale_is_never_applied_twice(number: Decimal, scale: int | None, style: str) -> None:
     read = parse_number(style.format(number))
