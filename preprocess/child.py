@@ -83,8 +83,6 @@ def _take_pipes() -> tuple[IO[bytes], IO[bytes]]:
 
 def _limit_process(memory_bytes: int) -> None:
     """Bounds for the whole life of the child, set before the parsers load."""
-    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
-        os.putenv(name, "1")  # each thread reserves address space
     ctypes.CDLL(None).mallopt(_M_ARENA_MAX, 2)
     for number in (signal.SIGXCPU, signal.SIGALRM, signal.SIGTERM):
         signal.signal(number, signal.SIG_DFL)

@@ -105,13 +105,20 @@ def read_glyphs(page: pymupdf.Page) -> Reading:
     printed: dict[str, list[BBox]] = {}
     for block in page.get_text("rawdict", flags=FLAGS)["blocks"]:
         for raw in block.get("lines", ()):
-            upright, diagonal = _direction(raw["dir"], page)
-            for hidden, spans in _by_visibility(raw["spans"], paper):
-                line = _line(spans, page, upright=upright)
-                if line is not None and (hidden or not _is_second_print(line, printed)):
-                    _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
+            _sort_line(raw, page, paper, reading, printed)
     _set_marks_apart(reading)
     return reading
+
+
+def _sort_line(
+    raw: dict[str, Any], page: pymupdf.Page, paper: _Paper, reading: Reading, printed: dict[str, list[BBox]]
+) -> None:
+    """The parts of a line that are seen, and those that are not, into their drawers."""
+    upright, diagonal = _direction(raw["dir"], page)
+    for hidden, spans in _by_visibility(raw["spans"], paper):
+        line = _line(spans, page, upright=upright)
+        if line is not None and (hidden or not _is_second_print(line, printed)):
+            _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
 
 
 def _set_marks_apart(reading: Reading) -> None:

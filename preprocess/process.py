@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 START_SECONDS: Final = 60.0
 _LOOK_SECONDS: Final = 0.1
 _CHUNK: Final = 1 << 20
+#: All that a process which reads strangers' files may know of ours: no passwords. Each thread reserves address space.
+_ENVIRONMENT: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "LANG": "C.UTF-8"}
 #: A child that dies near its memory limit died of it: a failed allocation in C++ ends in abort.
 _NEAR_LIMIT: Final = 0.9
 _MEMORY_SIGNALS: Final = frozenset({signal.SIGABRT, signal.SIGSEGV, signal.SIGBUS})
@@ -64,6 +66,7 @@ class _Child:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=self._stderr,
+            env=_ENVIRONMENT | {"PYTHONPATH": os.pathsep.join(sys.path)},
             cwd=Path(__file__).resolve().parent.parent,
             start_new_session=True,
         )

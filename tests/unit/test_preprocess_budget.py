@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from itertools import pairwise
 
 import pytest
@@ -18,9 +19,9 @@ BOX = BBox(0, 0, 10, 10)
 quick = settings(max_examples=40, deadline=None)
 
 
-def count(texts: object) -> list[int]:
+def count(texts: Sequence[str]) -> list[int]:
     """A token for each word, sign and line break; never more than a character for a token."""
-    return [len(re.findall(r"\w+|[^\w ]", text)) for text in texts]  # type: ignore[attr-defined]
+    return [len(re.findall(r"\w+|[^\w ]", text)) for text in texts]
 
 
 def paragraph(text: str, page: int) -> Block:
