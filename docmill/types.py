@@ -208,8 +208,8 @@ class Piece:
 class Chunk:
     """A block as the model reads it, with its length in the model's own tokens and the pieces that it shows.
 
-    `rows` is empty for text. For a table, `text` is the whole rendering; `head` its first lines (caption, unit,
-    header), repeated when the table must be split; `rows` the body rows, each a chunk of its own.
+    For a table, `text` is the whole rendering; `head` its first lines (caption, unit, header), repeated when the table
+    must be split; `rows` the body rows, each a chunk of its own. Text has no head; a long text has sentences as rows.
     """
 
     text: str
