@@ -31,7 +31,9 @@ _CJK_AMOUNT: Final = (
     r"(?:(?:人民币|港币|美金|新台币)?\s*(?:千亿|百亿|十亿|千万|百万|十万|亿|億|万|萬|千|仟)?\s*"
     r"(?:美元|港元|欧元|日元|英镑|澳门元|新加坡元|瑞士法郎|加元|澳元|元|圆|股|吨|人|户|份|%|％)|人民币)"
 )
-_CJK_UNIT: Final = re.compile(rf"单\s*位\s*(?:为|均为|[:：])?\s*({_CJK_AMOUNT}|[^\s，,；;）)。:：]{{1,6}})")
+#: 编制单位, 填报单位 and the like name who made the statement, not what it counts in.
+_WHOSE: Final = "".join(f"(?<!{word})" for word in ("编制", "填制", "编报", "填报", "报送", "报告", "建设", "施工"))
+_CJK_UNIT: Final = re.compile(rf"{_WHOSE}单\s*位\s*(?:为|均为|[:：])?\s*({_CJK_AMOUNT}|[^\s，,；;）)。:：]{{1,6}})")
 _CJK_BRACKET: Final = re.compile(rf"[（(]\s*(?:以|均以)?({_CJK_AMOUNT})(?:计|列示|为单位)?\s*[)）]")
 _CJK_CURRENCY_LINE: Final = re.compile(r"币\s*种\s*[:：]\s*(人民币|港币|美元|欧元|日元|英镑)")
 

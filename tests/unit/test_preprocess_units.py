@@ -21,6 +21,7 @@ from preprocess.units import UnitFact, unit_of
         ("单位：万美元", "USD", 10**4),
         ("单位：万吨", "吨", 10**4),
         ("单位：%", "%", None),
+        ("编制单位：华信实业股份有限公司　　2024年12月31日 单位：万元　币种：人民币", "CNY", 10**4),
         ("(in thousands)", None, 10**3),
         ("(In millions, except per share data)", None, 10**6),
         ("(US$ in millions)", "USD", 10**6),
