@@ -51,7 +51,7 @@ async def open_engine(lane: Lane, settings: Settings) -> Warmable:
     match lane.engine:
         case "vllm_local":
             local = LocalSettings.of(lane, **(_on_this_cpu(settings) if _is_cpu() else {}))
-            export(dict(environment(local)))
+            export({**environment(local), "OMP_NUM_THREADS": str(os.cpu_count())})
             return await LocalEngine.open(local)
         case "vllm_server":
             return await ServerEngine.open(ServerSettings.of(lane))
@@ -63,10 +63,15 @@ def _on_this_cpu(settings: Settings) -> dict[str, Any]:
     """Without these vLLM's CPU backend takes nearly all memory and compiles for minutes.
 
     Prompts are not prefilled in chunks: a seeded request whose prompt is cut in two ends the engine on a CPU
-    ("CPU Generator does not use offset", vLLM 0.32).
+    ("CPU Generator does not use offset", vLLM 0.32). The model runs in the engine's own process: with a second one,
+    the first spins for its answers and takes a core from it (39 against 30 tokens/s decoding on two cores).
     """
     return {
-        "more": {"enable_chunked_prefill": False, "max_num_batched_tokens": BATCHED_TOKENS},
+        "more": {
+            "enable_chunked_prefill": False,
+            "max_num_batched_tokens": BATCHED_TOKENS,
+            "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
+        },
         "kv_cache_gib": settings.kv_cache_gib,
         "omp_threads_bind": settings.omp_threads_bind,
         "enforce_eager": True,
