@@ -12,7 +12,7 @@ from docmill.log import logger, say
 from inference.engine import Engine
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
-from inference.engines.vllm_local import LocalEngine, LocalSettings, environment
+from inference.engines.vllm_local import ON_CPU, LocalEngine, LocalSettings, environment
 from inference.engines.vllm_server import ServerEngine, ServerSettings
 from inference.lanes import Lane
 from inference.warmup import Warmable, warm_up
@@ -25,8 +25,6 @@ log = logger("engine")
 ENGINE_DIED = 70
 #: Other threads of the worker get this long to give their jobs back.
 GRACE_S = 3.0
-#: Tokens of one step on a CPU: at least the longest prompt, as prompts are not prefilled in chunks.
-BATCHED_TOKENS = 4096
 #: Weights of a large model come slowly from a network disk.
 START_WITHIN_S = 1800.0
 
@@ -60,18 +58,9 @@ async def open_engine(lane: Lane, settings: Settings) -> Warmable:
 
 
 def _on_this_cpu(settings: Settings) -> dict[str, Any]:
-    """Without these vLLM's CPU backend takes nearly all memory and compiles for minutes.
-
-    Prompts are not prefilled in chunks: a seeded request whose prompt is cut in two ends the engine on a CPU
-    ("CPU Generator does not use offset", vLLM 0.32). The model runs in the engine's own process: with a second one,
-    the first spins for its answers and takes a core from it (39 against 30 tokens/s decoding on two cores).
-    """
+    """Without these vLLM's CPU backend takes nearly all memory and compiles for minutes."""
     return {
-        "more": {
-            "enable_chunked_prefill": False,
-            "max_num_batched_tokens": BATCHED_TOKENS,
-            "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
-        },
+        "more": ON_CPU,
         "kv_cache_gib": settings.kv_cache_gib,
         "omp_threads_bind": settings.omp_threads_bind,
         "enforce_eager": True,

@@ -32,7 +32,7 @@ from inference.cite import leaves
 from inference.engine import Completion, Engine, Health, Request
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
-from inference.engines.vllm_local import LocalEngine, LocalSettings, environment
+from inference.engines.vllm_local import ON_CPU, LocalEngine, LocalSettings, environment
 from inference.engines.vllm_server import VLLM_CPU, ServerEngine, ServerSettings, serve_command
 from inference.extract import ExtractConfig, extract
 from inference.grounding import ground
@@ -138,6 +138,7 @@ def _on_the_cpu() -> LocalSettings:
         enforce_eager=True,
         kv_cache_gib=1,
         omp_threads_bind="nobind",
+        more=ON_CPU,
     )
 
 
