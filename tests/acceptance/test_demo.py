@@ -156,9 +156,9 @@ def test_one_pdf_through_three_doors_is_one_document_with_one_result(stack: Stac
 
 
 def test_hot_jobs_that_come_later_are_read_before_a_backlog_of_cold_ones(stack: Stack) -> None:
-    cold = stack.submit(24, start=300, profile="risk-report")
+    cold = stack.submit(14, start=300, profile="risk-report")
     until(lambda: bool(stack.rows("SELECT 1 FROM jobs WHERE status = 'running' AND heat = 'cold'")), 60, "cold work")
-    hot = stack.submit(8, start=400)
+    hot = stack.submit(6, start=400)
     stack.wait_for([*cold, *hot], within_s=400)
     one_result_each(stack, [*cold, *hot])
     started = stack.rows(
@@ -172,7 +172,7 @@ def test_hot_jobs_that_come_later_are_read_before_a_backlog_of_cold_ones(stack: 
 
 
 def test_a_killed_gpu_worker_with_jobs_in_flight_loses_nothing_and_leaves_no_engine(stack: Stack) -> None:
-    jobs = stack.submit(10, start=500)
+    jobs = stack.submit(6, start=500)
     until(lambda: bool(stack.rows("SELECT 1 FROM jobs WHERE status = 'running'")), 60, "a running job")
     orphans = [process.pid for process in stack.members("gpu")]
     stack.kill("gpu")
