@@ -16,6 +16,9 @@ from workers.services import Services
 
 log = logger("bucket")
 
+#: Files of one tick: the worker that scans also dispatches and checks, and must not be away for long.
+TAKE_AT_ONCE = 100
+
 
 def tick(use: Services) -> None:
     """One look at the inbox: observe, submit what is ready, record what stands in the wrong place."""
@@ -25,7 +28,8 @@ def tick(use: Services) -> None:
     with use.database.begin() as connection:
         seen, taken = inbox.load(connection, Seen)
     look = scan(folder, seen, time.time(), use.settings.settle_s)
-    done = [file for file in look.ready if taken.get(file.key) != file.etag and take(file, use)]
+    new = [file for file in look.ready if taken.get(file.key) != file.etag]
+    done = [file for file in new[:TAKE_AT_ONCE] if take(file, use)]
     with use.database.begin() as connection:
         inbox.save(connection, look.observed)
         inbox.mark_taken(connection, [file.key for file in done])
