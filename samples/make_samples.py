@@ -26,7 +26,7 @@ MAKERS: dict[str, Callable[[], bytes]] = {
     "acme-bank/transaction-monitoring/wire-alert-20251104-0117.pdf": acme.wire_alert,
     "acme-bank/transaction-monitoring/sar-memo-2025-1183.pdf": acme.suspicious_activity_memo,
     "acme-bank/transaction-monitoring/account-statement-2025-09.pdf": acme.account_statement,
-    "acme-bank/transaction-monitoring/account-statement-2025-09 (1).pdf": acme.account_statement,
+    "acme-bank/transaction-monitoring/sent again - account statement.pdf": acme.account_statement,
     "acme-bank/transaction-monitoring/cash-deposit-slip-scan.pdf": acme.cash_slip_scan,
     "acme-bank/transaction-monitoring/incoming-wires-2025-10.pdf": acme.broken_upload,
     "acme-bank/customer-screening/northgate-shipping.pdf": acme.company_screening,
