@@ -133,7 +133,7 @@ def test_a_schema_that_cannot_be_met_is_refused_with_the_remedy() -> None:
         ground(required, part_of("no date here"))
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 @given(st.lists(st.text(max_size=40), max_size=6))
 def test_whatever_the_document_prints_the_grammar_compiles_and_accepts_its_own_example(lines: list[str]) -> None:
     grammar = ground(SCHEMA, part_of(*lines)).grammar

@@ -16,7 +16,7 @@ from preprocess.budget import split
 from preprocess.render import render
 
 BOX = BBox(0, 0, 10, 10)
-quick = settings(max_examples=40, deadline=None)
+quick = settings(max_examples=20, deadline=None)
 
 
 def count(texts: Sequence[str]) -> list[int]:

@@ -26,12 +26,6 @@ def test_a_ruled_table_is_read_digit_for_digit(tmp_path: Path) -> None:
     assert (prepared.tables[0].reader, prepared.tables[0].header_rows) == ("ruled", 1)
 
 
-def test_a_borderless_table_is_read_by_the_layout_model(tmp_path: Path) -> None:
-    prepared = parsed(pdfs.table_pdf(STATEMENT, ruled=False), tmp_path)
-    assert rows(prepared) == STATEMENT
-    assert prepared.tables[0].reader == "layout"
-
-
 @pytest.mark.parametrize("rotate", [90, 180, 270])
 def test_a_table_on_a_turned_page_is_read_as_it_is_seen(tmp_path: Path, rotate: int) -> None:
     prepared = parsed(pdfs.table_pdf(STATEMENT, rotate=rotate), tmp_path)
