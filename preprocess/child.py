@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ctypes
 import gc
-import importlib
 import math
 import os
 import resource
@@ -21,6 +20,7 @@ import msgspec
 
 from docmill.errors import InputError
 from preprocess import frames
+from preprocess.lazy_layout import leave_layout_for_later
 
 if TYPE_CHECKING:
     from preprocess.prepare import PrepareConfig
@@ -41,7 +41,7 @@ def main() -> None:
 
 def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     """Answer one document after the other until the parent closes the pipe."""
-    _leave_layout_for_later()
+    leave_layout_for_later()
     from preprocess.parse import parse
     from preprocess.prepare import PrepareConfig
 
@@ -61,13 +61,6 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
         signal.setitimer(signal.ITIMER_REAL, 0)
         frames.send(answers, *answer)
         del sent, answer
-
-
-def _leave_layout_for_later() -> None:
-    """PyMuPDF loads its layout models when it is imported: a second and 300 MB that documents without tables spare."""
-    sys.modules["pymupdf.layout"] = None  # type: ignore[assignment]  # an import of it then fails, which PyMuPDF allows
-    importlib.import_module("pymupdf")
-    del sys.modules["pymupdf.layout"]
 
 
 def _path(kind: type, value: str) -> Path:

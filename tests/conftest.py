@@ -23,11 +23,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import settings as hypothesis_settings
 from sqlalchemy import Engine, NullPool, create_engine, make_url, text
 
+from preprocess.lazy_layout import leave_layout_for_later
 from storage.database import connect
 from storage.migrate import upgrade
 from storage.schema import metadata
+
+leave_layout_for_later()
+#: Enough to find what is wrong on most days; HYPOTHESIS_PROFILE=default draws a hundred.
+hypothesis_settings.register_profile("quick", max_examples=25, deadline=None)
+hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 
 #: PostgreSQL refuses to run as root; the embedded one then runs as another user, who must reach its folder. So it
 #: cannot live in pytest's temporary folder, which is made private again by every new session.
