@@ -66,13 +66,6 @@ def signature(text: str) -> bytes:
     return np.asarray(sketch.hashvalues, dtype="<u4").tobytes()
 
 
-def similarity(a: bytes, b: bytes) -> float:
-    """The estimated Jaccard likeness of two signatures; 0 if either is empty."""
-    if not a or not b:
-        return 0.0
-    return float(np.mean(np.frombuffer(a, "<u4") == np.frombuffer(b, "<u4")))
-
-
 def bands(signature: bytes) -> tuple[int, ...]:
     """One signed 64-bit hash for each band: documents that share one are worth comparing. The band's index is in it."""
     width = 4 * ROWS

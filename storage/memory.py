@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 
+from docmill.likeness import similarity
 from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Status, Verdict
 from storage import rules
 from storage.memory_rows import KeptDocument, KeptJob, claim_of, foremost, record_of, take_back, urgency, waiting_of
@@ -247,7 +248,7 @@ class MemoryJobStore:
     def _similarity(self, one: str, other: str) -> float:
         prepared = (self.documents[one].prepared, self.documents[other].prepared)
         assert prepared[0] and prepared[1], "what is indexed has been parsed"
-        return rules.similarity(prepared[0].signature, prepared[1].signature)
+        return similarity(prepared[0].signature, prepared[1].signature)
 
     def _publish(self, job_ids: Iterable[str], at: datetime | None) -> None:
         with self._lock:

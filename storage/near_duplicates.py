@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from sqlalchemy import Connection, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
-from storage.rules import SIMILAR, similarity
+from docmill.likeness import similarity
+from storage.rules import SIMILAR
 from storage.schema import documents, minhash_bands
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from docmill.errors import NotFound, StaleAttempt
 from docmill.types import Heat, Outcome, Status, Verdict
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Order
@@ -84,10 +82,3 @@ def stale(claim: Claim) -> StaleAttempt:
 def no_such_job(job_id: str) -> NotFound:
     """Also for another tenant's job: that it exists is not theirs to know."""
     return NotFound(f"there is no job {job_id}; `docmill status` and GET /v1/jobs list those that exist")
-
-
-def similarity(one: bytes, other: bytes) -> float:
-    """Estimated Jaccard index: the share of equal minima (Broder 1997). 0 where a signature is empty."""
-    if not one or len(one) != len(other):
-        return 0.0
-    return float(np.mean(np.frombuffer(one, dtype="<u4") == np.frombuffer(other, dtype="<u4")))

@@ -37,8 +37,7 @@ log = logger("pipeline")
 
 def parse(claim: Claim, use: Services) -> None:
     """Bytes → prepared document → route."""
-    prepared = _prepared_before(claim, use) or prepare(use.blobs.get(claim.blob_key), claim.document_id, use.prepare)
-    use.blobs.put(prepared_key(claim.document_id), pack(prepared))
+    prepared = _prepared_before(claim, use) or _prepare(claim, use)
     chosen = route_claim(claim, prepared.tokens, use)
     use.store.finish_parse(claim, prepared, chosen, bands=bands(prepared.signature))
     if chosen.heat == Heat.HOT:
@@ -122,6 +121,13 @@ def route_claim(claim: Claim, tokens: int, use: Services) -> Route:
 def load_prepared(document_id: str, use: Services) -> PreparedDocument:
     """The parsed document from the blob store."""
     return unpack(use.blobs.get(prepared_key(document_id)), PreparedDocument)
+
+
+def _prepare(claim: Claim, use: Services) -> PreparedDocument:
+    """Parse the document and keep what was read for the next stages and for other profiles."""
+    prepared = prepare(use.blobs.get(claim.blob_key), claim.document_id, use.prepare)
+    use.blobs.put(prepared_key(claim.document_id), pack(prepared))
+    return prepared
 
 
 def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:

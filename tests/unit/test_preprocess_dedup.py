@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from preprocess.dedup import BANDS, bands, fingerprint, signature, similarity
+from docmill.likeness import similarity
+from preprocess.dedup import BANDS, bands, fingerprint, signature
 
 WORDS = [f"clause{number % 89} of{number % 7} agreement{number}" for number in range(400)]
 CONTRACT = (
