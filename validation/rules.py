@@ -69,6 +69,13 @@ def load_rulesets(folder: Path = RULESETS) -> Mapping[str, Ruleset]:
     return _built_in() if folder == RULESETS else _load(folder, _built_in())
 
 
+def load_ruleset(file: Path) -> Ruleset:
+    """The ruleset of one file; it may extend built-in ones and those of its own folder."""
+    source, built_in = _read(file), _built_in()
+    known = built_in if all(parent in built_in for parent in source.parents) else _load(file.parent, built_in)
+    return _build(source, known)
+
+
 @cache
 def _built_in() -> Mapping[str, Ruleset]:
     return MappingProxyType(_load(RULESETS, {}))

@@ -13,6 +13,7 @@ from rich.console import Console
 from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
+from workers import cli_rules
 from workers.settings import export, settings
 
 main = typer.Typer(
@@ -184,6 +185,10 @@ def key(tenant: Annotated[str, typer.Argument()], label: Annotated[str, typer.Op
     from workers.commands import make_key
 
     out.print(make_key(tenant, label))
+
+
+main.command()(cli_rules.validate)
+main.add_typer(cli_rules.rules, name="rules")
 
 
 def run_cli() -> None:
