@@ -31,6 +31,7 @@ __all__ = [  # noqa: RUF022  # in flow order; the first three are here so that c
     "Page",
     "Piece",
     "Chunk",
+    "MissingPage",
     "PreparedDocument",
     "Part",
     "Route",
@@ -223,11 +224,20 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
+class MissingPage:
+    """A page that a document has and its reading has not; `code` is that of the error which would have told it."""
+
+    page: int
+    code: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class PreparedDocument:
     """A parsed document: pages with blocks and tables, the chunks that a prompt is made of, a MinHash signature.
 
     `tokens` is the length of all chunks; `signature` packs 128 little-endian uint32, empty for a text too short to
-    compare; `warnings` says what could not be read (a page, an OCR doubt).
+    compare; `warnings` says in words what is doubtful, `missing` which pages were not read.
     """
 
     document_id: str
@@ -237,6 +247,11 @@ class PreparedDocument:
     signature: bytes
     parser: str
     warnings: tuple[str, ...] = ()
+    missing: tuple[MissingPage, ...] = ()
+
+    @property
+    def partial(self) -> bool:
+        return bool(self.missing)
 
     @property
     def tables(self) -> tuple[Table, ...]:

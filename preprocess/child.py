@@ -19,7 +19,9 @@ from typing import IO, TYPE_CHECKING, Final
 import msgspec
 
 from docmill.errors import InputError
+from docmill.types import MissingPage
 from preprocess import frames
+from preprocess.frames import Turn
 from preprocess.lazy_layout import leave_layout_for_later
 
 if TYPE_CHECKING:
@@ -49,13 +51,20 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
     gc.set_threshold(50_000, 20, 20)
     frames.send(answers, frames.READY)
     while (asked := frames.receive(requests)) is not None:
-        document_id, config = msgspec.msgpack.decode(asked[1], type=tuple[str, PrepareConfig], dec_hook=_path)
-        _limit_document(config)
+        document_id, config, left_out = msgspec.msgpack.decode(
+            asked[1], type=tuple[str, PrepareConfig, tuple[MissingPage, ...]], dec_hook=_path
+        )
+        limits = _Limits(config)
         sent = frames.receive(requests)
         if sent is None:
             return
+
+        def begin(page: int, of: int, limits: _Limits = limits) -> None:
+            turn = limits.begin(page, of)
+            frames.send(answers, frames.PAGE, msgspec.msgpack.encode(turn))
+
         try:
-            answer = frames.RESULT, msgspec.msgpack.encode(parse(sent[1], document_id, config))
+            answer = frames.RESULT, msgspec.msgpack.encode(parse(sent[1], document_id, config, left_out, begin))
         except InputError as error:
             answer = frames.ERROR, msgspec.msgpack.encode((error.code, str(error)))
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -85,12 +94,30 @@ def _limit_process(memory_bytes: int) -> None:
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
 
-def _limit_document(config: PrepareConfig) -> None:
+class _Limits:
     """CPU and wall bounds for the next document; the kernel's signal ends the child even inside a C loop."""
+
+    def __init__(self, config: PrepareConfig) -> None:
+        self._page_seconds = config.page_cpu_seconds
+        self._start = _cpu_seconds()
+        self._end = self._start + config.cpu_seconds
+        self._stop_at(self._start + config.page_cpu_seconds)
+        signal.setitimer(signal.ITIMER_REAL, config.wall_seconds + _GRACE_SECONDS)
+
+    def begin(self, page: int, of: int) -> Turn:
+        """A page has its own bound within the document's; what follows the last page (0) has the rest."""
+        now = _cpu_seconds()
+        self._stop_at(now + self._page_seconds if page else self._end)
+        return Turn(page, of, now - self._start)
+
+    def _stop_at(self, seconds: float) -> None:
+        soft = math.ceil(min(seconds, self._end))
+        resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+
+def _cpu_seconds() -> float:
     used = resource.getrusage(resource.RUSAGE_SELF)
-    soft = math.ceil(used.ru_utime + used.ru_stime + config.cpu_seconds)
-    resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
-    signal.setitimer(signal.ITIMER_REAL, config.wall_seconds + _GRACE_SECONDS)
+    return used.ru_utime + used.ru_stime
 
 
 if __name__ == "__main__":

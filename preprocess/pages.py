@@ -8,7 +8,8 @@ from typing import Final
 
 import pymupdf
 
-from docmill.types import BBox, Block, BlockKind, Printed
+from docmill.errors import CorruptPdf
+from docmill.types import BBox, Block, BlockKind, MissingPage, Printed
 from preprocess.glyphs import UNKNOWN, Line, Reading, read_glyphs
 from preprocess.grids import Plumber
 from preprocess.join import row_characters
@@ -40,6 +41,7 @@ class PageReading:
     notes: tuple[Block, ...] = ()
     source: str = "empty"
     warnings: tuple[str, ...] = ()
+    missing: MissingPage | None = None
 
 
 class Clock:
@@ -56,13 +58,19 @@ class Clock:
 
 
 def read_page(document: pymupdf.Document, number: int, plumber: Plumber, clock: Clock, *, ocr: bool) -> PageReading:
-    """Page `number`, counted from 1. What cannot be read is told in a warning; only memory stops the document."""
+    """Page `number`, counted from 1. A page that cannot be read is missing; only memory stops the document."""
     try:
         page = document.load_page(number - 1)
         return _read(page, plumber, clock, ocr=ocr)
     except MUPDF_ERRORS as error:
         raise_if_out_of_memory(error)
-        return PageReading(number, 0.0, 0.0, warnings=(f"page {number}: not read, it is damaged ({error})",))
+        return missing_page(MissingPage(number, CorruptPdf.code, f"it is damaged ({error})"))
+
+
+def missing_page(missing: MissingPage) -> PageReading:
+    """The reading of a page that is not read."""
+    told = f"page {missing.page}: not read, {missing.reason}"
+    return PageReading(missing.page, 0.0, 0.0, warnings=(told,), missing=missing)
 
 
 def _read(page: pymupdf.Page, plumber: Plumber, clock: Clock, *, ocr: bool) -> PageReading:

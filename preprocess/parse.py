@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final
 
 import pymupdf
 
-from docmill.errors import CorruptPdf, NoText
-from docmill.types import Block, Page, PreparedDocument
+from docmill.errors import CorruptPdf, NoText, ParserLimit
+from docmill.types import Block, MissingPage, Page, PreparedDocument
 from preprocess.captions import tie_captions
 from preprocess.dedup import comparable_text, signature
 from preprocess.furniture import Furniture, furniture_blocks
 from preprocess.grids import Plumber
 from preprocess.joins import join_pages
-from preprocess.pages import Clock, PageReading, read_page
-from preprocess.pdf import open_pdf
+from preprocess.pages import Clock, PageReading, missing_page, read_page
+from preprocess.pdf import open_pdf, unpacks_over
 from preprocess.prepare import PrepareConfig
 from preprocess.render import render
 from preprocess.text import Row, Setting, blocks_of
@@ -23,28 +24,59 @@ from preprocess.tokens import counter
 from preprocess.version import PARSER
 
 #: MuPDF keeps what it decoded; a long document must not fill the memory with it.
-_SHRINK_EVERY = 25
+_SHRINK_EVERY: Final = 25
+#: Share of the time limit after which no page is begun: the rest is for what only the whole document tells.
+_BEGIN_UNTIL: Final = 0.85
+
+#: Told of the page that is begun, and of how many there are.
+Begin = Callable[[int, int], None]
 
 
-def parse(data: bytes, document_id: str, config: PrepareConfig) -> PreparedDocument:
-    """Read a PDF in this process. Raises an InputError if it cannot be read."""
-    readings = list(_readings(data, config))
+def parse(
+    data: bytes,
+    document_id: str,
+    config: PrepareConfig,
+    left_out: Sequence[MissingPage] = (),
+    begin: Begin = lambda page, of: None,
+) -> PreparedDocument:
+    """Read a PDF in this process, without the pages that are to be left out. Raises an InputError if it cannot be read.
+
+    `begin` is told of each page before it is read, and of page 0 after the last.
+    """
+    readings = list(_readings(data, config, {page.page: page for page in left_out}, begin))
+    begin(0, len(readings))
     warnings = tuple(warning for reading in readings for warning in reading.warnings)
+    missing = tuple(reading.missing for reading in readings if reading.missing is not None)
     pages = assemble(readings)
-    _refuse_unreadable(pages, warnings)
+    _refuse_unreadable(pages, missing, warnings)
     chunks = render(pages, counter(config.tokenizer))
     tokens = sum(chunk.tokens for chunk in chunks)
-    return PreparedDocument(document_id, pages, chunks, tokens, signature(comparable_text(pages)), PARSER, warnings)
+    sketch = signature(comparable_text(pages))
+    return PreparedDocument(document_id, pages, chunks, tokens, sketch, PARSER, warnings, missing)
 
 
-def _readings(data: bytes, config: PrepareConfig) -> Iterator[PageReading]:
+def _readings(
+    data: bytes, config: PrepareConfig, left_out: Mapping[int, MissingPage], begin: Begin
+) -> Iterator[PageReading]:
     clock, plumber = Clock(config.wall_seconds, config.cpu_seconds), Plumber(data)
     with open_pdf(data, config.max_pages) as document:
         for number in range(1, document.page_count + 1):
-            yield read_page(document, number, plumber, clock, ocr=config.ocr)
+            begin(number, document.page_count)
+            missing = left_out.get(number) or _too_costly(document, number, clock, config)
+            yield missing_page(missing) if missing else read_page(document, number, plumber, clock, ocr=config.ocr)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
     pymupdf.TOOLS.store_shrink(100)
+
+
+def _too_costly(document: pymupdf.Document, number: int, clock: Clock, config: PrepareConfig) -> MissingPage | None:
+    """Why a page is not even begun: no time is left, or it unpacks to more than any honest page."""
+    if clock.used > _BEGIN_UNTIL:
+        return MissingPage(number, ParserLimit.code, "no time was left for it; split the file or raise wall_seconds")
+    if unpacks_over(document, number, config.page_content_bytes):
+        limit = f"{config.page_content_bytes // 1024**2} MiB"
+        return MissingPage(number, ParserLimit.code, f"its content unpacks to over {limit}; raise page_content_bytes")
+    return None
 
 
 def assemble(readings: Sequence[PageReading]) -> tuple[Page, ...]:
@@ -72,10 +104,12 @@ def _body_size(readings: Sequence[PageReading]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 10.0
 
 
-def _refuse_unreadable(pages: Sequence[Page], warnings: Sequence[str]) -> None:
+def _refuse_unreadable(pages: Sequence[Page], missing: Sequence[MissingPage], warnings: Sequence[str]) -> None:
     if any(block.printed.text.strip() or block.table for page in pages for block in page.blocks):
         return
     why = "; ".join(warnings[:3]) or "no page has any text or image"
-    if pages and all(page.width == 0 for page in pages):
+    if any(page.code == ParserLimit.code for page in missing):
+        raise ParserLimit(f"nothing on the PDF's {len(pages)} pages was read ({why}); split it or raise the limit")
+    if pages and len(missing) == len(pages):
         raise CorruptPdf(f"none of the PDF's {len(pages)} pages can be read ({why}); export it again")
     raise NoText(f"nothing on the PDF's {len(pages)} pages can be read ({why}); submit a better scan")

@@ -80,6 +80,30 @@ def _refuse_half_written(data: bytes) -> None:
         raise CorruptPdf(f"the PDF of {len(data)} bytes ends before its %%EOF mark; submit it once it is complete")
 
 
+def unpacks_over(document: pymupdf.Document, number: int, limit: int) -> bool:
+    """Whether the drawing instructions of page `number` (counted from 1) unpack to more than `limit` bytes.
+
+    A few kilobytes of deflate can hold gigabytes of instructions; counting them is a hundred times cheaper than
+    carrying them out. What is damaged is for the one who reads the page to tell.
+    """
+    try:
+        return _left_of(limit, document[number - 1]) < 0
+    except MUPDF_ERRORS as error:
+        raise_if_out_of_memory(error)
+        return False
+
+
+def _left_of(limit: int, page: pymupdf.Page) -> int:
+    """What the page's content leaves of a limit in bytes; below 0 if it is over."""
+    left = limit
+    for xref in page.get_contents():
+        stream = pymupdf.mupdf.pdf_open_stream_number(pymupdf.mupdf.pdf_specifics(page.parent), xref)
+        left -= int(pymupdf.mupdf.fz_skip(stream, left + 1))
+        if left < 0:
+            break
+    return left
+
+
 def raise_if_out_of_memory(error: BaseException) -> None:
     """Turn MuPDF's allocation failure into Python's, so that one place answers for the memory limit."""
     if isinstance(error, MemoryError) or _NO_MEMORY.search(str(error)):

@@ -20,6 +20,8 @@ def tables_form(prepared: PreparedDocument) -> dict[str, Any]:
         "document_id": prepared.document_id,
         "parser": prepared.parser,
         "tokens": prepared.tokens,
+        "partial": prepared.partial,
+        "missing": [{"page": one.page, "code": one.code, "reason": one.reason} for one in prepared.missing],
         "warnings": list(prepared.warnings),
         "pages": pages,
     }

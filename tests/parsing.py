@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 from tokenizers import Regex, Tokenizer, models, pre_tokenizers
 
@@ -18,12 +19,12 @@ def tiny_tokenizer(folder: Path) -> Path:
     return file
 
 
-def parsed(data: bytes, folder: Path, *, ocr: bool = False) -> PreparedDocument:
+def parsed(data: bytes, folder: Path, *, ocr: bool = False, **limits: Any) -> PreparedDocument:
     """The document, parsed in this process."""
     from preprocess.parse import parse
     from preprocess.prepare import PrepareConfig
 
-    return parse(data, "doc", PrepareConfig(tiny_tokenizer(folder), ocr=ocr))
+    return parse(data, "doc", PrepareConfig(tiny_tokenizer(folder), ocr=ocr, **limits))
 
 
 def shown(prepared: PreparedDocument) -> str:

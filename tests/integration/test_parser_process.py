@@ -38,10 +38,11 @@ def running() -> int:
     return process._child.pid
 
 
-def busy_pdf() -> bytes:
+def busy_pdf(pages: int = 1) -> bytes:
     """A page that keeps a parser busy for minutes in few bytes: a content stream of endless strokes, deflated."""
-    document = pdfs.new_document()
-    pdfs.write_lines(document[0], "slow")
+    document = pdfs.new_document(pages)
+    for number, page in enumerate(document, start=1):
+        pdfs.write_lines(page, f"Balance {number}.50" if number > 1 else "slow")
     document.update_stream(document[0].get_contents()[0], b"q 0 0 m 1 1 l S Q\n" * 3_000_000, compress=True)
     return pdfs.finish(document)
 
@@ -84,6 +85,21 @@ def test_a_document_over_the_wall_limit_is_stopped_and_the_next_is_read(config: 
 def test_a_document_over_the_cpu_limit_is_stopped_by_the_kernel(config: PrepareConfig) -> None:
     with pytest.raises(ParserLimit, match=r"over 0\.2 s of CPU"):
         prepare(busy_pdf(), "doc", replace(config, cpu_seconds=0.2))
+
+
+def test_a_page_over_its_cpu_limit_costs_that_page_only(config: PrepareConfig) -> None:
+    begun: list[tuple[int, int]] = []
+    limited = replace(config, page_cpu_seconds=1, page_content_bytes=1024**3)
+    prepared = prepare(busy_pdf(2), "doc", limited, on_page=lambda page, of: begun.append((page, of)))
+    assert [(one.page, one.code) for one in prepared.missing] == [(1, "parser_limit")]
+    assert "raise page_cpu_seconds" in prepared.missing[0].reason
+    assert shown(prepared) == "[p2]\nBalance 2.50\n"
+    assert begun == [(1, 2), (1, 2), (2, 2)]
+
+
+def test_with_too_many_bad_pages_the_document_is_given_up(config: PrepareConfig) -> None:
+    with pytest.raises(ParserLimit, match="1 s of CPU on page 1"):
+        prepare(busy_pdf(2), "doc", replace(config, page_cpu_seconds=1, page_content_bytes=1024**3, bad_pages=0))
 
 
 def test_a_child_that_dies_in_a_document_is_a_crash_that_may_be_tried_again(config: PrepareConfig) -> None:

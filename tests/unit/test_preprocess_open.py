@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from docmill.errors import CorruptPdf, EmptyFile, Encrypted, InputError, NotAPdf, NoText, TooManyPages
+from docmill.errors import CorruptPdf, EmptyFile, Encrypted, InputError, NotAPdf, NoText, ParserLimit, TooManyPages
 from preprocess.pdf import open_pdf
 from preprocess.sniff import check_bytes
+from preprocess.tables_form import tables_form
 from tests import pdfs
 from tests.parsing import parsed, shown
 
@@ -67,6 +68,27 @@ def test_a_document_of_blank_pages_has_no_text(tmp_path: Path) -> None:
 def test_a_scan_without_ocr_has_no_text_and_says_so(tmp_path: Path) -> None:
     with pytest.raises(NoText, match="OCR is off"):
         parsed(pdfs.scan_pdf("Total 42"), tmp_path)
+
+
+def test_a_page_that_unpacks_to_too_much_costs_that_page_only(tmp_path: Path) -> None:
+    document = pdfs.new_document(2)
+    for page in document:
+        pdfs.write_lines(page, "Balance 1,234.50")
+    document.update_stream(document[0].get_contents()[0], b"q 0 0 m 1 1 l S Q\n" * 10_000, compress=True)
+    prepared = parsed(pdfs.finish(document), tmp_path, page_content_bytes=100_000)
+    assert [(one.page, one.code) for one in prepared.missing] == [(1, "parser_limit")]
+    assert (prepared.partial, tables_form(prepared)["missing"][0]["page"]) == (True, 1)
+    assert shown(prepared) == "[p2]\nBalance 1,234.50\n"
+
+
+def test_a_document_whose_only_page_unpacks_to_too_much_is_over_the_limit(tmp_path: Path) -> None:
+    with pytest.raises(ParserLimit, match="raise page_content_bytes"):
+        parsed(pdfs.text_pdf("Balance 1,234.50"), tmp_path, page_content_bytes=10)
+
+
+def test_pages_for_which_no_time_is_left_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ParserLimit, match="page 1: not read, no time was left"):
+        parsed(pdfs.text_pdf("one", "two"), tmp_path, wall_seconds=1e-6)
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.35, 0.5, 0.65, 0.8, 0.95])
