@@ -355,7 +355,8 @@ class Finding:
 class FieldValue:
     """One value of a result for analysts: as printed, and normalised where it is a number or a date.
 
-    `value` is the printed number with sign, `scale` applied once (5.2 with scale 10000 has value 52000).
+    `value` is the printed number with sign, `scale` applied once (5.2 with scale 10000 has value 52000). `confidence`
+    is how sure it is that this is the right value, 0 to 1; None where nothing tells.
     """
 
     path: str
@@ -370,6 +371,7 @@ class FieldValue:
     row: int | None = None
     col: int | None = None
     verdict: Outcome = Outcome.PASS
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
