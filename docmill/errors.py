@@ -13,6 +13,8 @@
     ├── RequestError               whose fault: the caller      never retried
     │   ├── UnknownProfile
     │   ├── NotFound
+    │   ├── Conflict               somebody else was first
+    │   ├── BadCorrection          a reviewer's correction that cannot be taken
     │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
@@ -109,6 +111,18 @@ class NotFound(RequestError):
     """There is no such document, job or result for this tenant."""
 
     code = "not_found"
+
+
+class Conflict(RequestError):
+    """What was asked for no longer fits: somebody else has changed the thing meanwhile."""
+
+    code = "conflict"
+
+
+class BadCorrection(RequestError):
+    """A reviewer's correction is not of the schema, or its value is not in the document and was not confirmed."""
+
+    code = "bad_correction"
 
 
 class BrokenRule(RequestError):

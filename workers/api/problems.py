@@ -7,7 +7,16 @@ import logging
 from fastapi import FastAPI, Request
 from fastapi.responses import JSONResponse
 
-from docmill.errors import DocmillError, InputError, NotFound, RequestError, SystemFault, TooLarge
+from docmill.errors import (
+    BadCorrection,
+    Conflict,
+    DocmillError,
+    InputError,
+    NotFound,
+    RequestError,
+    SystemFault,
+    TooLarge,
+)
 from docmill.log import logger, say
 from workers.api.models import Problem
 
@@ -16,6 +25,8 @@ log = logger("api")
 #: The first class that matches decides.
 STATUS: tuple[tuple[type[Exception], int], ...] = (
     (NotFound, 404),
+    (Conflict, 409),
+    (BadCorrection, 422),
     (TooLarge, 413),
     (InputError, 422),
     (RequestError, 400),
