@@ -14,7 +14,7 @@ from storage import rules
 from storage.events import record_event
 from storage.near_duplicates import link_near_duplicate
 from storage.ports import HELD_AS, Claim
-from storage.schema import attempts, documents, fields, findings, jobs, ledger, results, tables
+from storage.schema import attempts, documents, fields, findings, jobs, ledger, results, reviews, tables
 
 #: What every change of stage resets.
 RELEASED = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
@@ -148,16 +148,26 @@ def latest_extraction(connection: Connection, job_id: str) -> Extraction:
 
 
 def finish_validate(
-    connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None
+    connection: Connection,
+    claim: Claim,
+    verdict: Verdict,
+    extraction: Extraction,
+    *,
+    retry: Route | None,
+    ends: Status | None = None,
 ) -> Status:
-    """validating → done or needs_review with the one result, or → queued again when rejected and `retry` is given."""
-    status = Status.QUEUED if retry else rules.ENDS_AS[verdict.outcome]
+    """validating → done or needs_review with the one result, or failed without one, or queued again on `retry`."""
+    status = Status.QUEUED if retry else ends or rules.ENDS_AS[verdict.outcome]
+    reason = rules.reason_of(verdict)
     if retry:
         move(connection, claim, status, rejections=jobs.c.rejections + 1, **route_columns(retry))
     else:
-        move(connection, claim, status, finished_at=func.now(), reason=rules.reason_of(verdict))
+        move(connection, claim, status, finished_at=func.now(), reason=reason)
+    if status in rules.WITH_RESULT:
         _save_result(connection, claim, verdict, extraction)
-    end_attempt(connection, claim, "rejected" if retry else "finished", reason=rules.reason_of(verdict))
+    if status == Status.NEEDS_REVIEW:
+        connection.execute(insert(reviews).values(job_id=claim.job_id, reason=reason))
+    end_attempt(connection, claim, "rejected" if retry else "finished", reason=reason)
     _save_findings(connection, claim, verdict.findings)
     record_event(connection, status, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
     return status
@@ -173,12 +183,13 @@ def _save_result(connection: Connection, claim: Claim, verdict: Verdict, extract
             ruleset=verdict.ruleset,
         )
     )
-    rows = [_field_row(claim.job_id, value) for value in verdict.fields]
+    rows = [field_row(claim.job_id, value) for value in verdict.fields]
     if rows:
         connection.execute(insert(fields), rows)
 
 
-def _field_row(job_id: str, value: FieldValue) -> dict[str, Any]:
+def field_row(job_id: str, value: FieldValue) -> dict[str, Any]:
+    """A value as a row of `fields`."""
     return {
         "job_id": job_id,
         "path": value.path,
@@ -193,6 +204,7 @@ def _field_row(job_id: str, value: FieldValue) -> dict[str, Any]:
         "row": value.row,
         "col": value.col,
         "verdict": value.verdict,
+        "confidence": value.confidence,
     }
 
 

@@ -106,9 +106,16 @@ class JobStore:
 
     @transactional
     def finish_validate(
-        self, connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None
+        self,
+        connection: Connection,
+        claim: Claim,
+        verdict: Verdict,
+        extraction: Extraction,
+        *,
+        retry: Route | None,
+        ends: Status | None = None,
     ) -> Status:
-        return finish.finish_validate(connection, claim, verdict, extraction, retry=retry)
+        return finish.finish_validate(connection, claim, verdict, extraction, retry=retry, ends=ends)
 
     @transactional
     def give_back(self, connection: Connection, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:

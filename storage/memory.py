@@ -1,7 +1,7 @@
 """The store of jobs in memory: the fake that passes the conformance tests, and the store of tools without a database.
 
 One process, nothing kept after it. The clock is given, so that tests need not wait. What it leaves out is the audit:
-events, the rows of `attempts`, and tables and values for analysts.
+events, the rows of `attempts`, and tables, values and reviews for people.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ class MemoryJobStore:
             job.extraction = extraction
             self.ledger[claim.job_id, claim.attempt] = extraction.usage.cost_usd
 
-    def finish_validate(self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None) -> Status:
+    def finish_validate(
+        self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None, ends: Status | None = None
+    ) -> Status:
         with self._lock:
             job = self._held(claim)
             job.verdict = verdict
@@ -102,8 +104,9 @@ class MemoryJobStore:
                 job.go(Status.QUEUED)
                 job.route = retry
                 job.rejections += 1
-            else:
-                job.end(rules.ENDS_AS[verdict.outcome], rules.reason_of(verdict), self.clock())
+                return job.status
+            job.end(ends or rules.ENDS_AS[verdict.outcome], rules.reason_of(verdict), self.clock())
+            if job.status in rules.WITH_RESULT:
                 job.result = extraction
             return job.status
 

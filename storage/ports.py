@@ -142,8 +142,13 @@ class Jobs(Protocol):
         """Save the extraction and its cost, hand the job to validation. Raises StaleAttempt."""
         ...
 
-    def finish_validate(self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None) -> Status:
-        """Save findings; end the job with its one result, or queue it again on `retry`. Raises StaleAttempt."""
+    def finish_validate(
+        self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None, ends: Status | None = None
+    ) -> Status:
+        """Save findings; queue the job again on `retry`, or end it with its one result. Raises StaleAttempt.
+
+        It ends as `ends` says, or as is usual for the verdict; `failed` has no result, `needs_review` opens a review.
+        """
         ...
 
     def give_back(self, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, String, cast, insert, select, text
+from sqlalchemy import Connection, Row, Select, String, and_, cast, insert, select, text
 
 from docmill.errors import NotFound
 from docmill.types import BBox, Finding, Heat, LengthClass, Outcome, Record, Status
@@ -60,8 +60,11 @@ def fields(connection: Connection, job_id: str) -> list[dict[str, Any]]:
             columns.page,
             columns.bbox,
             columns.verdict,
+            columns.confidence,
+            columns.version,
+            columns.reviewer,
         )
-        .where(columns.job_id == job_id)
+        .where(columns.job_id == job_id, columns.superseded_at.is_(None))
         .order_by(columns.field_id)
     )
     return [dict(row._mapping) for row in rows]
@@ -87,7 +90,8 @@ def _records() -> Select[Any]:
     return (
         select(jobs, documents.c.pages, documents.c.tables, documents.c.tokens, results.c.result)
         .join(documents, documents.c.document_id == jobs.c.document_id)
-        .outerjoin(results, results.c.job_id == jobs.c.job_id)
+        # A job that a reviewer rejected has failed: its result is kept for the record, and is none.
+        .outerjoin(results, and_(results.c.job_id == jobs.c.job_id, jobs.c.status != Status.FAILED))
     )
 
 

@@ -20,6 +20,9 @@ ENDS_AS = {
     Outcome.REJECT: Status.NEEDS_REVIEW,
 }
 
+#: A job that ends so has a result.
+WITH_RESULT = frozenset({Status.DONE, Status.NEEDS_REVIEW})
+
 #: The stage that a job in this status waits for or is in.
 STAGE_OF = {status: stage for stages in (WAITS_FOR, HELD_AS) for stage, status in stages.items()}
 

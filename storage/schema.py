@@ -268,8 +268,34 @@ fields = Table(
     Column("row", Integer),
     Column("col", Integer),
     Column("verdict", String, nullable=False),
+    Column("confidence", Float),
+    # A correction adds a version; what stood there before is kept, with the time at which it was superseded.
+    Column("version", Integer, nullable=False, server_default=text("1")),
+    _now("created_at"),
+    _at("superseded_at"),
     Column("reviewer", String),
-    UniqueConstraint("job_id", "path"),
+    Column("note", Text),
+    UniqueConstraint("job_id", "path", "version"),
+    Index("ix_fields_current", "job_id", "path", unique=True, postgresql_where=text("superseded_at IS NULL")),
+)
+
+reviews = Table(
+    "reviews",
+    metadata,
+    Column("review_id", BigInteger, Identity(), primary_key=True),
+    _job(),
+    _now("opened_at"),
+    Column("reason", Text),
+    Column("decision", String),
+    Column("reviewer", String),
+    Column("note", Text),
+    _at("decided_at"),
+    # What a correction made of what: the examples that rules are tested with are written from these.
+    Column("result_before", JSONB),
+    Column("result_after", JSONB),
+    Index("ix_reviews_job_id", "job_id"),
+    # One open review a job, by the database's own rule.
+    Index("ix_reviews_open", "job_id", unique=True, postgresql_where=text("decision IS NULL")),
 )
 
 ledger = Table(

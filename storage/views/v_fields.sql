@@ -21,7 +21,10 @@ SELECT
     reading.model,
     documents.parser,
     results.ruleset,
-    fields.reviewer
+    fields.reviewer,
+    fields.confidence,
+    fields.version,
+    fields.note
 FROM fields
 JOIN jobs USING (job_id)
 JOIN documents ON documents.document_id = jobs.document_id
@@ -33,7 +36,9 @@ LEFT JOIN LATERAL (
     WHERE attempts.job_id = fields.job_id AND attempts.no < results.attempt AND attempts.extraction IS NOT NULL
     ORDER BY attempts.no DESC
     LIMIT 1
-) AS reading ON true;
+) AS reading ON true
+-- A job that a reviewer rejected has failed: it has no values.
+WHERE fields.superseded_at IS NULL AND jobs.status IN ('done', 'needs_review');
 
 COMMENT ON VIEW v_fields IS
     'One row per value of a result, with where it is printed and what read, checked and reviewed it. Results only: a job'
@@ -60,3 +65,6 @@ COMMENT ON COLUMN v_fields.model IS 'The model that read it.';
 COMMENT ON COLUMN v_fields.parser IS 'The parser, with its version, that the document was last parsed with.';
 COMMENT ON COLUMN v_fields.ruleset IS 'The ruleset, with its version, that checked it.';
 COMMENT ON COLUMN v_fields.reviewer IS 'Who confirmed or corrected it; null if nobody has.';
+COMMENT ON COLUMN v_fields.confidence IS 'How sure it is that this is the right value, 0 to 1, from evidence (docs/confidence.md); null for what is not copied.';
+COMMENT ON COLUMN v_fields.version IS '1 as read; a reviewer''s correction is the next. v_field_versions has all of them.';
+COMMENT ON COLUMN v_fields.note IS 'Why it was corrected; null if it was not.';

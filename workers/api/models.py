@@ -83,6 +83,9 @@ class Place(BaseModel):
     page: int | None
     bbox: list[float] | None
     verdict: str
+    confidence: float | None = Field(description="How sure it is that this is the right value, 0 to 1; null: unknown.")
+    version: int = Field(description="1 as read; a reviewer's correction is the next.")
+    reviewer: str | None = Field(description="Who confirmed or corrected it.")
 
 
 class Result(BaseModel):
