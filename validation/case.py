@@ -8,9 +8,10 @@ from functools import cached_property
 from typing import Any
 
 from docmill.types import BBox, Citation, Extraction
-from validation.facts import Facts, Place
+from validation.facts import Facts
 from validation.fields import Leaf, leaves
 from validation.grounding import Ground, Grounding, ground
+from validation.places import Place
 
 
 @dataclass(frozen=True)
@@ -47,10 +48,19 @@ class Case:
         return {path: place for path, place in places if place is not None}
 
     def _place(self, grounding: Grounding) -> Place | None:
-        citation = self.citations.get(grounding.leaf.path)
-        if citation is None:
-            return grounding.places[0] if grounding.places else None
-        return self.facts.place_of(citation)
+        path = grounding.leaf.path
+        return self.cited(path) if path in self.citations else next(iter(grounding.places), None)
+
+    def cited(self, path: str) -> Place | None:
+        """The stretch of the document that the citation of a value leads to."""
+        if path not in self._cited:
+            citation = self.citations.get(path)
+            self._cited[path] = self.facts.place_of(citation) if citation else None
+        return self._cited[path]
+
+    @cached_property
+    def _cited(self) -> dict[str, Place | None]:
+        return {}
 
     def standing(self, *sources: str) -> Iterator[Grounding]:
         """The grounded values of some sources."""

@@ -7,11 +7,12 @@ has no day. Our own table: dateutil and dateparser guess what is missing from to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
 from validation.chinese import chinese_number
+from validation.periods import Period, months, parse_period, scan_periods
 from validation.text import half
 
 
@@ -25,6 +26,7 @@ class Dated:
     stop: int
     readings: tuple[date, ...]
     month: tuple[int, int] | None = None
+    span: Period | None = None
 
     @property
     def day(self) -> date | None:
@@ -35,9 +37,18 @@ class Dated:
     def ambiguous(self) -> bool:
         return len(self.readings) > 1
 
+    def days(self, day_first: bool | None) -> tuple[date, ...]:
+        """The readings that are left where it is known (or not) that the day comes first."""
+        return self.readings if day_first is None or not self.ambiguous else (self.readings[not day_first],)
+
     @property
     def impossible(self) -> bool:
-        return not self.readings and self.month is None
+        return not self.readings and self.period is None
+
+    @property
+    def period(self) -> Period | None:
+        """The months, quarter or year that it is, where it is no day."""
+        return self.span or (months(*self.month, 1) if self.month else None)
 
 
 _MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
@@ -60,6 +71,9 @@ _DATE = re.compile(
     rf"|(?P<run>(?<![0-9A-Za-z.,/-])(?P<y8>(?:19|20)[0-9]{{2}})(?P<m8>0[1-9]|1[0-2])(?P<d8>[0-2][0-9]|3[01])(?![0-9A-Za-z/-]|[.,][0-9]))",
     re.IGNORECASE,
 )
+_XXY = re.compile("([0-9]{1,2})[-/]([0-9]{1,2})[-/][0-9]{4}")
+#: Without one of these nothing is a date: what need not be scanned for dates is left out.
+MAY_BE_DATE = re.compile("(?:19|20)[0-9]{2}|年|[A-Za-z][ -][0-9]{2}(?![0-9])")
 _NEEDED = re.compile("[0-9]|年")
 _WORD = re.compile(f"[0-9]+|[A-Za-z]+|[{_ZH}]{{4,}}")
 #: Which groups hold year, month and day of each style.
@@ -78,7 +92,18 @@ def parse_date(text: str) -> Dated | None:
     """The one date that the whole text is, or None."""
     text = text.strip()
     match = _DATE.fullmatch(half(text))
-    return _dated(match, text) if match else None
+    if match:
+        return _dated(match, text)
+    period = parse_period(half(text))
+    return Dated(text, 0, len(text), (), span=period) if period else None
+
+
+def order_of(dates: Iterable[Dated]) -> bool | None:
+    """Whether the day comes first in dates such as 25/04/2024, as those that can only be read one way tell."""
+    settled = (_XXY.match(half(dated.text)) for dated in dates if len(dated.readings) == 1)
+    # 04/04/2024 has one reading and tells nothing.
+    orders = {int(parts[1]) > 12 for parts in settled if parts and max(int(parts[1]), int(parts[2])) > 12}
+    return orders.pop() if len(orders) == 1 else None
 
 
 def scan_dates(text: str) -> Iterator[Dated]:
@@ -89,6 +114,12 @@ def scan_dates(text: str) -> Iterator[Dated]:
         if match:
             after = match.end()
             yield _dated(match, text)
+
+
+def scan_spans(text: str) -> Iterator[Dated]:
+    """Every quarter, half and year of a text."""
+    for start, stop, period in scan_periods(half(text)):
+        yield Dated(text[start:stop], start, stop, (), span=period)
 
 
 def _starts(plain: str) -> Iterator[int]:

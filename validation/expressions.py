@@ -13,7 +13,7 @@ for a check to the cent. That is what the named checks are for.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import cel
@@ -57,7 +57,7 @@ def _ask(program: cel.Program, case: Case, path: str | None, source: str, item: 
     about = at(case.extraction.result, path) if path else None
     text = "" if about is None else str(about)
     try:
-        answer = program.execute(_context(program, case, item))
+        answer = program.execute(_context(program, case, source, item))
     except _FAULTS as fault:
         yield Hit(path=path, text=text, detail=f"{source}: {fault}", broken=True)
         return
@@ -67,22 +67,26 @@ def _ask(program: cel.Program, case: Case, path: str | None, source: str, item: 
         yield Hit(path=path, text=text, detail=source)
 
 
-def _context(program: cel.Program, case: Case, item: Any) -> dict[str, Any]:
+def _context(program: cel.Program, case: Case, source: str, item: Any) -> dict[str, Any]:
     """Only what the expression names: the facts of a long document are not handed over for nothing."""
     context = {"result": case.extraction.result, "item": item}
-    return context | {"facts": _shown(case.facts)} if "facts" in program.variables() else context
+    return context | {"facts": _shown(case.facts, source)} if "facts" in program.variables() else context
 
 
-def _shown(facts: Facts) -> dict[str, Any]:
-    """What an expression sees of a document."""
-    return {
-        "language": facts.language,
-        "pages": len(facts.pages),
-        "tables": len(facts.tables),
-        "text": list(facts.page_texts.values()),
-        "numbers": [float(value) for value in facts.numbers],
-        "dates": sorted(day.isoformat() for day in facts.days),
-    }
+#: What an expression sees of a document.
+_SHOWN: Mapping[str, Callable[[Facts], Any]] = {
+    "language": lambda facts: facts.language,
+    "pages": lambda facts: len(facts.pages),
+    "tables": lambda facts: len(facts.tables),
+    "text": lambda facts: list(facts.page_texts.values()),
+    "numbers": lambda facts: [float(value) for value in facts.numbers],
+    "dates": lambda facts: sorted(day.isoformat() for day in facts.days),
+}
+
+
+def _shown(facts: Facts, source: str) -> dict[str, Any]:
+    """The facts that the expression names."""
+    return {name: show(facts) for name, show in _SHOWN.items() if name in source}
 
 
 def _refuse_unknown_names(source: str, program: cel.Program, known: frozenset[str]) -> None:

@@ -1,13 +1,13 @@
-"""What a document holds, found without help from the model: text, numbers, dates, each with its place.
+"""What a document holds, found without help from the model: text, numbers, dates, tables, each with its place.
 
-Everything is worked out when first asked for: a result with three fields costs three searches, not a full index.
+Everything is worked out when first asked for: a result with three fields costs three look-ups, not a full index.
 """
 
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections import defaultdict
+from bisect import bisect_left
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
@@ -15,57 +15,25 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
 
-import numpy as np
-from numpy.typing import NDArray
-
 from docmill.types import BBox, Citation, Page, Piece, PreparedDocument, Printed, Table
-from validation.dates import Dated, scan_dates
-from validation.numbers import Number, scan_numbers
+from validation.dates import MAY_BE_DATE, order_of, scan_spans
+from validation.grid import Frame, Grid
+from validation.index import BREAK, Index
+from validation.places import DateAt, NumberAt, Place, begins_inside, cut, ends_inside
+from validation.region import text_in
 from validation.text import fold, fold_places, half
 
 #: A text that is met this often as a part of longer words is not looked for any further.
 _MOST_TRIES = 10_000
-#: Points by which a box may miss the middle of a character that it is meant to hold.
-_SLACK = 1.0
 #: A document is Chinese above the first share of Chinese letters, mixed above the second, else English.
 _CHINESE, _MIXED = 0.5, 0.05
+#: Documents whose facts are kept: one that is read again, or by several profiles, is measured once.
+_KEPT = 4
 
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN = re.compile("[A-Za-z]+")
-_WRAPPED = re.compile(r"(?<=[0-9.,])\s*\n\s*(?=[0-9.,])")
 
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """A stretch of a piece. `outline` is the box of the whole block or cell."""
-
-    piece: Piece
-    start: int
-    stop: int
-    outline: BBox | None
-
-    @property
-    def page(self) -> int:
-        return self.piece.page
-
-    @property
-    def bbox(self) -> BBox | None:
-        return self.piece.printed.box(self.start, self.stop) or self.outline
-
-
-@dataclass(frozen=True, slots=True)
-class NumberAt:
-    """A number of the document; the scale of its table is not in it. `sure`: print allows no other reading."""
-
-    number: Number
-    place: Place
-    sure: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class DateAt:
-    dated: Dated
-    place: Place
+Cited = tuple[int, str | None, int | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -80,40 +48,70 @@ class Facts:
     @cached_property
     def language(self) -> str:
         """zh, en or mixed."""
-        text = "".join(piece.printed.text for piece in self.pieces)
-        chinese, english = len(_HAN.findall(text)), len(_LATIN.findall(text))
+        chinese, english = len(_HAN.findall(self.plain)), len(_LATIN.findall(self.plain))
         share = chinese / ((chinese + english) or 1)
         return "zh" if share > _CHINESE else "mixed" if share > _MIXED else "en"
 
+    # ------------------------------------------------------------ numbers
+
+    @cached_property
+    def index(self) -> Index:
+        return Index(self.pieces, self.outlines, self.plain, self._starts)
+
     @cached_property
     def numbers(self) -> Mapping[Decimal, list[NumberAt]]:
-        """Every reading of every number, by value; parts of dates are no numbers, save the year."""
+        """Every reading of every number, by value; for one value `index.like` is cheaper."""
         index: dict[Decimal, list[NumberAt]] = defaultdict(list)
-        for number in range(len(self.pieces)):
-            for found in self._numbers_of(number):
-                index[found.number.value].append(found)
+        for found in self.index.all():
+            index[found.number.value].append(found)
         return dict(index)
 
     @cached_property
-    def significands(self) -> Mapping[str, list[NumberAt]]:
-        """Numbers by their digits alone, without sign, decimal mark and zeros at the ends."""
-        index: dict[str, list[NumberAt]] = defaultdict(list)
-        for value, found in self.numbers.items():
-            index[significand(value)].extend(found)
-        return dict(index)
+    def grids(self) -> Mapping[str, Grid]:
+        return {identity: Grid(table) for identity, table in self.tables.items()}
+
+    def grid(self, place: Place) -> Grid | None:
+        """The table that a place is in."""
+        return self.grids.get(place.piece.table_id or "")
+
+    def frame(self, place: Place) -> Frame:
+        """The scale and unit that a number at this place is printed in."""
+        grid = self.grid(place)
+        return grid.frame(place.piece.row, place.piece.col) if grid else Frame(None, None)
+
+    # ------------------------------------------------------------ dates
 
     @cached_property
     def dates(self) -> tuple[DateAt, ...]:
+        numbers = dict.fromkeys(self.index.piece_at(match.start()) for match in MAY_BE_DATE.finditer(self.plain))
         return tuple(
-            DateAt(dated, self._place(number, dated.start, dated.stop))
-            for number, piece in enumerate(self.pieces)
-            for dated in scan_dates(piece.printed.text)
+            DateAt(dated, self.index.place(number, dated.start, dated.stop))
+            for number in numbers
+            for dated in self.index.dates_of(number)
         )
 
     @cached_property
+    def periods(self) -> tuple[DateAt, ...]:
+        """The months, quarters, halves and years that it speaks of."""
+        of_months = [found for found in self.dates if found.dated.period]
+        spans = (
+            DateAt(dated, self.index.place(number, dated.start, dated.stop))
+            for number, piece in enumerate(self.pieces)
+            for dated in scan_spans(piece.printed.text)
+        )
+        return (*of_months, *spans)
+
+    @cached_property
+    def day_first(self) -> bool | None:
+        """Whether 03/04/2024 is 3 April here, as its other dates tell; None if they do not."""
+        return order_of(found.dated for found in self.dates)
+
+    @cached_property
     def days(self) -> Mapping[date, DateAt]:
-        """The first place of every day, both days of an ambiguous date."""
-        return {day: found for found in reversed(self.dates) for day in found.dated.readings}
+        """The first place of every day, both days of an ambiguous date that nothing settles."""
+        return {day: found for found in reversed(self.dates) for day in found.dated.days(self.day_first)}
+
+    # ------------------------------------------------------------ text
 
     @cached_property
     def page_texts(self) -> Mapping[int, str]:
@@ -123,13 +121,19 @@ class Facts:
         return {number: "\n".join(parts) for number, parts in texts.items()}
 
     @cached_property
-    def text(self) -> str:
-        """The whole document in half width, a line for each piece at least."""
-        return "\n".join(half(piece.printed.text) for piece in self.pieces)
+    def plain(self) -> str:
+        """The whole document in half width, its pieces joined by BREAK."""
+        return half(BREAK.join(piece.printed.text for piece in self.pieces))
+
+    @cached_property
+    def lower(self) -> str:
+        """`plain` in small letters, of the same length."""
+        lower = self.plain.lower()
+        return lower if len(lower) == len(self.plain) else "".join(c.lower()[:1] or c for c in self.plain)
 
     @cached_property
     def folded(self) -> str:
-        """The whole document as compared; `_starts` says where each piece begins in it."""
+        """The whole document as compared; `_folded_starts` says where each piece begins in it."""
         return "".join(self._folded_pieces)
 
     def find(self, text: str) -> tuple[Place, ...]:
@@ -137,98 +141,115 @@ class Facts:
 
         Blanks, width and kinds of dashes do not matter. A text that runs over several pieces gives a place in each.
         """
-        wanted = fold(text)
-        offset = self.folded.find(wanted) if wanted else -1
-        for _ in range(_MOST_TRIES):
-            if offset < 0:
-                return ()
-            places = self._places(offset, offset + len(wanted))
-            if not _cut(places):
-                return places
-            offset = self.folded.find(wanted, offset + 1)
-        return ()
+        whole = next(self.everywhere(text), None)
+        return (whole,) if whole else self._find_folded(fold(text))
+
+    def everywhere(self, text: str) -> Iterator[Place]:
+        """Every place inside one piece where this text stands whole, blanks and all."""
+        wanted = half(text)
+        offset = self.plain.find(wanted) if wanted.strip() else -1
+        while offset >= 0:
+            stop = offset + len(wanted)
+            if not begins_inside(self.plain, offset) and not ends_inside(self.plain, stop):
+                number = self.index.piece_at(offset)
+                start = self._starts[number]
+                yield self.index.place(number, offset - start, stop - start)
+            offset = self.plain.find(wanted, offset + 1)
+
+    def matches(self, pattern: re.Pattern[str]) -> Mapping[int, list[tuple[int, int]]]:
+        """Where a pattern for small letters is met, by piece: the stretches in that piece."""
+        if pattern not in self._matches:
+            found: dict[int, list[tuple[int, int]]] = defaultdict(list)
+            for match in pattern.finditer(self.lower):
+                number = self.index.piece_at(match.start())
+                start = self._starts[number]
+                found[number].append((match.start() - start, match.end() - start))
+            self._matches[pattern] = dict(found)
+        return self._matches[pattern]
+
+    def number_of(self, piece: Piece) -> int | None:
+        """The number of a piece in `pieces`."""
+        same = self._cited.get((piece.page, piece.table_id, piece.row, piece.col), ())
+        return next((number for number in same if self.pieces[number] is piece), None)
 
     def place_of(self, citation: Citation) -> Place | None:
         """The stretch that a citation leads to; where its piece prints the text twice, the one at its box."""
         cited = (citation.page, citation.table_id, citation.row, citation.col)
         places = [
-            self._place(number, match.start(), match.end())
-            for number, piece in enumerate(self.pieces)
-            if (piece.page, piece.table_id, piece.row, piece.col) == cited
-            for match in re.finditer(re.escape(citation.text), piece.printed.text)
+            self.index.place(number, match.start(), match.end())
+            for number in self._cited.get(cited, ())
+            for match in re.finditer(re.escape(citation.text), self.pieces[number].printed.text)
         ]
-        return min(places, key=lambda place: _apart(place.bbox, citation.bbox), default=None)
-
-    def everywhere(self, text: str) -> Iterator[Place]:
-        """Every place inside one piece where exactly this text stands whole."""
-        wanted = re.compile(re.escape(text))
-        for number, piece in enumerate(self.pieces):
-            for match in wanted.finditer(piece.printed.text):
-                place = self._place(number, match.start(), match.end())
-                if not _cut((place,)):
-                    yield place
+        return places[0] if len(places) == 1 else min(places, key=lambda p: _apart(p.bbox, citation.bbox), default=None)
 
     def text_in(self, page: int, box: BBox) -> str:
         """What is printed inside a box of a page, in reading order."""
-        numbers, bounds = self._page_bounds.get(page, ([], np.empty((0, 4), np.float32)))
-        touching = (
-            (bounds[:, 0] <= box.x1) & (bounds[:, 2] >= box.x0) & (bounds[:, 1] <= box.y1) & (bounds[:, 3] >= box.y0)
-        )
-        return "\n".join(_inside(self.pieces[numbers[row]].printed, box) for row in np.flatnonzero(touching))
+        return text_in([piece for piece in self.pieces if piece.page == page], box)
 
     # ------------------------------------------------------------ how it is worked out
 
     @cached_property
-    def _folded_pieces(self) -> tuple[str, ...]:
-        return tuple(fold(piece.printed.text) for piece in self.pieces)
+    def _starts(self) -> list[int]:
+        return list(accumulate((len(piece.printed.text) + 1 for piece in self.pieces[:-1]), initial=0))
 
     @cached_property
-    def _starts(self) -> list[int]:
+    def _cited(self) -> Mapping[Cited, list[int]]:
+        index: dict[Cited, list[int]] = defaultdict(list)
+        for number, piece in enumerate(self.pieces):
+            index[piece.page, piece.table_id, piece.row, piece.col].append(number)
+        return index
+
+    @cached_property
+    def _matches(self) -> dict[re.Pattern[str], Mapping[int, list[tuple[int, int]]]]:
+        return {}
+
+    @cached_property
+    def _folded_pieces(self) -> list[str]:
+        return fold(self.plain, keep=BREAK).split(BREAK)
+
+    @cached_property
+    def _folded_starts(self) -> list[int]:
         return list(accumulate((len(text) for text in self._folded_pieces), initial=0))
 
-    @cached_property
-    def _page_bounds(self) -> Mapping[int, tuple[list[int], NDArray[np.float32]]]:
-        on_page: dict[int, list[int]] = defaultdict(list)
-        for number, piece in enumerate(self.pieces):
-            on_page[piece.page].append(number)
-        return {page: (numbers, np.array([self._bounds(n) for n in numbers])) for page, numbers in on_page.items()}
-
-    def _bounds(self, number: int) -> tuple[float, float, float, float]:
-        boxes = _boxes(self.pieces[number].printed)
-        if len(boxes):
-            return (*boxes[:, :2].min(axis=0), *boxes[:, 2:].max(axis=0))
-        return self.outlines[number] or (0.0, 0.0, 0.0, 0.0)
-
-    def _place(self, number: int, start: int, stop: int) -> Place:
-        return Place(self.pieces[number], start, stop, self.outlines[number])
+    def _find_folded(self, wanted: str) -> tuple[Place, ...]:
+        offset = self.folded.find(wanted) if wanted else -1
+        for _ in range(_MOST_TRIES):
+            if offset < 0:
+                return ()
+            places = self._places(offset, offset + len(wanted))
+            if not cut(places):
+                return places
+            offset = self.folded.find(wanted, offset + 1)
+        return ()
 
     def _places(self, start: int, stop: int) -> tuple[Place, ...]:
-        first, last = (bisect_right(self._starts, offset) - 1 for offset in (start, stop - 1))
+        first, last = (bisect_left(self._folded_starts, offset + 1) - 1 for offset in (start, stop - 1))
         places = []
         for number in range(first, last + 1):
-            origin, where = self._starts[number], fold_places(self.pieces[number].printed.text)
+            origin, where = self._folded_starts[number], fold_places(self.pieces[number].printed.text)
             inside = where[max(start - origin, 0) : stop - origin]
             if inside:
-                places.append(self._place(number, inside[0], inside[-1] + 1))
+                places.append(self.index.place(number, inside[0], inside[-1] + 1))
         return tuple(places)
 
-    def _numbers_of(self, number: int) -> Iterator[NumberAt]:
-        piece = self.pieces[number]
-        text = piece.printed.text
-        dates = [(dated.start, dated.stop) for dated in scan_dates(text)]
-        for found in scan_numbers(text, whole_cells=piece.table_id is not None):
-            if not any(start < found.start and found.stop <= stop for start, stop in dates):
-                place = self._place(number, found.start, found.stop)
-                sure = found.other is None
-                yield from (NumberAt(reading, place, sure) for reading in (found.number, found.other) if reading)
-        if piece.table_id is not None and _WRAPPED.search(text):
-            # A number that its cell was too narrow for: the place is the cell.
-            for found in scan_numbers(_WRAPPED.sub("", text)):
-                yield NumberAt(found.number, self._place(number, 0, len(text)))
+
+_measured: OrderedDict[int, tuple[PreparedDocument, Facts]] = OrderedDict()
 
 
 def facts_of(document: PreparedDocument) -> Facts:
-    """The facts of a prepared document."""
+    """The facts of a prepared document; those of the last few documents are kept."""
+    kept = _measured.get(id(document))
+    if kept is not None and kept[0] is document:
+        return kept[1]
+    facts = measure(document)
+    _measured[id(document)] = document, facts
+    while len(_measured) > _KEPT:
+        _measured.popitem(last=False)
+    return facts
+
+
+def measure(document: PreparedDocument) -> Facts:
+    """The facts of a prepared document, anew."""
     standing = [*_standing(document)]
     return Facts(
         pages={page.number: page for page in document.pages},
@@ -236,11 +257,6 @@ def facts_of(document: PreparedDocument) -> Facts:
         pieces=tuple(piece for piece, _ in standing),
         outlines=tuple(outline for _, outline in standing),
     )
-
-
-def significand(value: Decimal) -> str:
-    """The digits of a number without sign, decimal mark and zeros at the ends."""
-    return "".join(map(str, value.as_tuple().digits)).strip("0")
 
 
 def _standing(document: PreparedDocument) -> Iterator[tuple[Piece, BBox | None]]:
@@ -254,38 +270,6 @@ def _standing(document: PreparedDocument) -> Iterator[tuple[Piece, BBox | None]]
             yield Piece(cell.printed, cell.page, block.table.table_id, cell.row, cell.col), cell.bbox
 
 
-def _boxes(printed: Printed) -> NDArray[np.float32]:
-    """One row for each character that stands on a page."""
-    boxes = np.frombuffer(printed.boxes, dtype="<f4").reshape(-1, 4)
-    return boxes[boxes.any(axis=1)]
-
-
-def _inside(printed: Printed, box: BBox) -> str:
-    """The characters whose middle lies in the box; all of them where only the piece's own box is known."""
-    if not printed.boxes:
-        return printed.text
-    boxes = np.frombuffer(printed.boxes, dtype="<f4").reshape(-1, 4)
-    x, y = (boxes[:, 0] + boxes[:, 2]) / 2, (boxes[:, 1] + boxes[:, 3]) / 2
-    inside = (x >= box.x0 - _SLACK) & (x <= box.x1 + _SLACK) & (y >= box.y0 - _SLACK) & (y <= box.y1 + _SLACK)
-    return "".join(printed.text[index] for index in np.flatnonzero(inside & boxes.any(axis=1)))
-
-
 def _apart(one: BBox | None, other: BBox) -> float:
     """How far the top left corners of two boxes are from each other."""
     return float("inf") if one is None else abs(one.x0 - other.x0) + abs(one.y0 - other.y0)
-
-
-def _cut(places: tuple[Place, ...]) -> bool:
-    """Whether the stretch begins or ends inside a word or a number."""
-    first, last = places[0], places[-1]
-    left, right = half(first.piece.printed.text), half(last.piece.printed.text)
-    return _joined(left[: first.start][::-1], left[first.start]) or _joined(right[last.stop :], right[last.stop - 1])
-
-
-def _joined(outside: str, edge: str) -> bool:
-    """Whether what stands outside, nearest character first, goes on with the word or number at the edge."""
-    if not (edge.isascii() and edge.isalnum()) or not outside:
-        return False
-    if edge.isdigit() and outside[0] in ".," and outside[1:2].isdigit():
-        return True
-    return outside[0].isascii() and outside[0].isalnum()

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from decimal import Decimal
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from validation.dates import parse_date
-from validation.facts import Facts, NumberAt, Place, significand
+from validation.facts import Facts
 from validation.fields import Leaf
-from validation.numbers import Number, readings
+from validation.index import significand
+from validation.likeness import Like, like
+from validation.numbers import Number, parse_range, readings
+from validation.places import NumberAt, Place
+from validation.relative import mentions
 from validation.text import fold
-
-#: Units that print does not tell apart: $ is the dollar of many countries, ¥ is yuan or yen.
-_VAGUE_UNITS = frozenset({"$", "¥"})
 
 
 class Ground(StrEnum):
@@ -33,17 +34,23 @@ class Ground(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Grounding:
-    """`places` is where the value stands, or the twin that it may have been made from; `twin` is that one's text.
+    """`places` are all where the value stands, likeliest first, or the twin that it may have been made from; `twin` is
+    that one's text.
 
-    `number` is the reading that the document bears out; `doubtful` says that it bears out another as well.
+    `meant` is what the number is at each place, in its table's scale and unit; `doubtful` says that the document bears
+    out another reading as well.
     """
 
     leaf: Leaf
     ground: Ground
     places: tuple[Place, ...] = ()
     twin: str = ""
-    number: Number | None = None
+    meant: Mapping[Place, Number] = field(default_factory=dict)
     doubtful: bool = False
+
+    def number_at(self, place: Place | None) -> Number | None:
+        """The number as it is meant at a place, by default at the likeliest."""
+        return self.meant.get(place) if place in self.meant else next(iter(self.meant.values()), None)
 
 
 def ground(leaf: Leaf, facts: Facts) -> Grounding:
@@ -58,72 +65,90 @@ def ground(leaf: Leaf, facts: Facts) -> Grounding:
             return Grounding(leaf, Ground.FOUND if places else Ground.ABSENT, places)
 
 
+# ---------------------------------------------------------------- numbers
+
+
 def _ground_number(leaf: Leaf, facts: Facts) -> Grounding:
-    possible = readings(leaf.text)
+    possible = _possible(leaf, facts)
     if not possible:
+        return _ground_range(leaf, facts)
+    candidates = facts.index.like(possible[0].value)
+    likely, *aside = [(number, _same(leaf, number, candidates, facts)) for number in possible]
+    found = _settle(leaf, likely, aside[0] if aside else None)
+    if found is None and aside and not likely[1] and aside[0][0].value > 0 and leaf.text.strip()[:1] not in "(（":
+        found = _settle(leaf, aside[0], None)
+    return found or _explain(leaf, likely[0], candidates, facts)
+
+
+def _possible(leaf: Leaf, facts: Facts) -> list[Number]:
+    """What the value may mean; where the document parts decimals with a comma, as read there first."""
+    if not facts.index.comma:
+        return [*readings(leaf.text)]
+    return [*dict.fromkeys((*readings(leaf.text, comma=True), *readings(leaf.text)))]
+
+
+_Borne = tuple[Number, list[tuple[Number, NumberAt]]]
+
+
+def _same(leaf: Leaf, number: Number, candidates: Iterable[NumberAt], facts: Facts) -> list[tuple[Number, NumberAt]]:
+    """The printed numbers that are this one, each as it is meant at its place."""
+    judged = ((like(leaf.text, number, found, facts.frame(found.place)), found) for found in candidates)
+    return [(verdict.meant, found) for verdict, found in judged if verdict.like == Like.SAME]
+
+
+def _settle(leaf: Leaf, likely: _Borne, aside: _Borne | None) -> Grounding | None:
+    """Brackets that are printed in running text are an aside if the document states the bare number elsewhere."""
+    _, here = likely
+    if not here:
+        return None
+    sure = aside is None or any(found.sure for _, found in here)
+    outside = [one for one in aside[1] if one[1].sure] if aside and not sure else []
+    borne = outside or here
+    meant = {found.place: number for number, found in (*here, *borne)}
+    # The same value may stand in words beside the figures: the places that read like the result come first.
+    wanted = fold(leaf.text)
+    places = sorted(meant, key=lambda place: wanted not in fold(place.text))
+    ordered = {place: meant[place] for place in places}
+    return Grounding(leaf, Ground.FOUND, tuple(places), meant=ordered, doubtful=not sure and not outside)
+
+
+def _explain(leaf: Leaf, number: Number, candidates: Sequence[NumberAt], facts: Facts) -> Grounding:
+    """The nearest thing that the document prints: other unit, other sign, other power of ten, one slip."""
+    kinds = {Like.UNIT: Ground.UNIT, Like.SIGN: Ground.SIGN, Like.SCALE: Ground.SCALE}
+    judged = [(like(leaf.text, number, found, facts.frame(found.place)).like, found) for found in candidates]
+    for kind, standing in kinds.items():
+        twin = next((found for verdict, found in judged if verdict == kind), None)
+        if twin is not None and (number.value or kind == Like.UNIT):
+            return Grounding(leaf, standing, (twin.place,), twin.place.text)
+    wanted = significand(number.value)
+    slip = next((digits for digits in facts.index.digits if _one_slip(digits, wanted)), None)
+    near = _with_digits(slip, facts) if slip else None
+    return Grounding(leaf, Ground.ABSENT, (near.place,), near.place.text) if near else Grounding(leaf, Ground.ABSENT)
+
+
+def _with_digits(digits: str, facts: Facts) -> NumberAt | None:
+    number = next(iter(readings(digits)), None)
+    found = facts.index.like(number.value) if number else ()
+    return found[0] if found else None
+
+
+def _ground_range(leaf: Leaf, facts: Facts) -> Grounding:
+    """Both ends of a range are printed; where its pieces hold no number it is none."""
+    ends = parse_range(leaf.text)
+    if ends is None:
         return Grounding(leaf, Ground.UNREADABLE)
-    likely, aside = possible[0], possible[1] if len(possible) > 1 else None
-    here = _like(likely, facts)
-    sure = aside is None or any(found.sure for found in here)
-    # Brackets that are printed in running text are an aside if the document states the bare number elsewhere.
-    outside = [found for found in _like(aside, facts) if found.sure] if aside and here and not sure else []
-    if here:
-        number, printed = (aside, outside) if outside else (likely, here)
-        place = _reads_alike(leaf, [found.place for found in (*here, *printed)])
-        return Grounding(leaf, Ground.FOUND, (place,), number=number, doubtful=not sure and not outside)
-    same = facts.numbers.get(likely.value)
-    return _twin(leaf, Ground.UNIT, same[0]) if same else _explain(leaf, likely.value, facts)
+    whole = facts.find(leaf.text)
+    borne = [_end(leaf, end, facts) for end in ends]
+    if whole or all(borne):
+        return Grounding(leaf, Ground.FOUND, whole or tuple(found.place for _, found in borne[0]))
+    return Grounding(leaf, Ground.ABSENT)
 
 
-def _like(number: Number, facts: Facts) -> list[NumberAt]:
-    return [found for found in facts.numbers.get(number.value, ()) if agree(number, found.number)]
-
-
-def _reads_alike(leaf: Leaf, places: list[Place]) -> Place:
-    """The same value may stand in words beside the figures: the place that reads like the result comes first."""
-    return next((place for place in places if fold(leaf.text) in fold(_printed(place))), places[0])
-
-
-def _explain(leaf: Leaf, value: Decimal, facts: Facts) -> Grounding:
-    if opposite := facts.numbers.get(-value):
-        return _twin(leaf, Ground.SIGN, opposite[0])
-    if value and (shifted := facts.significands.get(significand(value))):
-        return _twin(leaf, Ground.SCALE, shifted[0])
-    nearest = next(
-        (found for digits, found in facts.significands.items() if _one_slip(digits, significand(value))), None
-    )
-    return _twin(leaf, Ground.ABSENT, nearest[0]) if nearest else Grounding(leaf, Ground.ABSENT)
-
-
-def agree(mine: Number, printed: Number) -> bool:
-    """A unit that one of the two leaves out is no contradiction, save that a share (%) is never a plain number."""
-    if mine.relative != printed.relative:
-        return mine.unit is None
-    if mine.relative:
-        return mine.unit == printed.unit
-    vague = {mine.unit, printed.unit} & (_VAGUE_UNITS | {None})
-    return bool(vague) or mine.unit == printed.unit
-
-
-def _ground_date(leaf: Leaf, facts: Facts) -> Grounding:
-    places = facts.find(leaf.text)
-    if places:
-        return Grounding(leaf, Ground.FOUND, places)
-    dated = parse_date(leaf.text)
-    if dated is None:
-        return Grounding(leaf, Ground.UNREADABLE)
-    found = next((facts.days[day] for day in dated.readings if day in facts.days), None)
-    if found is None:
-        return Grounding(leaf, Ground.ABSENT)
-    return Grounding(leaf, Ground.FOUND, (found.place,))
-
-
-def _twin(leaf: Leaf, how: Ground, found: NumberAt) -> Grounding:
-    return Grounding(leaf, how, (found.place,), _printed(found.place))
-
-
-def _printed(place: Place) -> str:
-    return place.piece.printed.text[place.start : place.stop]
+def _end(leaf: Leaf, end: Number, facts: Facts) -> list[tuple[Number, NumberAt]]:
+    """The end of a range as printed: in 3至5亿元 the scale stands at the second only."""
+    candidates = facts.index.like(end.value)
+    bare = Number(end.value / (end.scale or 1))
+    return _same(leaf, end, candidates, facts) or _same(leaf, bare, candidates, facts)
 
 
 def _one_slip(printed: str, mine: str) -> bool:
@@ -135,3 +160,22 @@ def _one_slip(printed: str, mine: str) -> bool:
         first, second = apart
         return printed[first] == mine[second] and printed[second] == mine[first]
     return len(apart) == 1
+
+
+# ---------------------------------------------------------------- dates
+
+
+def _ground_date(leaf: Leaf, facts: Facts) -> Grounding:
+    places = facts.find(leaf.text)
+    if places:
+        return Grounding(leaf, Ground.FOUND, places)
+    dated = parse_date(leaf.text)
+    if dated is None:
+        return Grounding(leaf, Ground.UNREADABLE)
+    found = next((facts.days[day] for day in dated.days(facts.day_first) if day in facts.days), None)
+    if found is not None:
+        return Grounding(leaf, Ground.FOUND, (found.place,))
+    wanted = dated.period
+    period = next((one for one in facts.periods if one.dated.period == wanted), None) if wanted else None
+    place = period.place if period else next(iter(mentions(dated, facts)), None)
+    return Grounding(leaf, Ground.FOUND, (place,)) if place else Grounding(leaf, Ground.ABSENT)

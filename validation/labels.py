@@ -7,11 +7,12 @@ in its row or at the head of its column. What is beside is judged generously: a 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 
-from docmill.types import BBox, Table
-from validation.facts import Facts, Place
+from docmill.types import BBox
+from validation.facts import Facts
+from validation.places import Place
 from validation.text import fold, half
 
 #: Characters of a sentence that may stand between a label and its value.
@@ -31,34 +32,42 @@ _ALONE = re.compile(r"[A-Za-z0-9]")
 
 @cache
 def pattern_of(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds any of the labels in text in half width, whole words only, whatever its case and blanks."""
-    longest_first = sorted({half(label).strip() for label in labels}, key=len, reverse=True)
-    return re.compile("|".join(map(_pattern, longest_first)), re.IGNORECASE)
+    """Finds any of the labels in half width and small letters, whole words only, whatever its blanks."""
+    longest_first = sorted({half(label).strip().lower() for label in labels}, key=len, reverse=True)
+    return re.compile("|".join(map(_pattern, longest_first)))
 
 
 def stands_beside(place: Place, labels: re.Pattern[str], facts: Facts) -> bool:
     """Whether one of the labels belongs to the value at this place."""
-    table = facts.tables.get(place.piece.table_id or "")
-    if _before(place, labels) or (table and any(labels.search(half(text)) for text in _left_and_head(table, place))):
+    if _before(place, labels, facts) or any(labels.search(text.lower()) for text in _left_and_head(place, facts)):
         return True
-    box = place.bbox
-    return box is not None and any(_touch(label, served, box) for label, served in _boxes(place, labels, facts))
+    boxes = _boxes(place, labels, facts)
+    box = place.bbox if boxes else None
+    return box is not None and any(_touch(label, served, box) for label, served in boxes)
 
 
 def stands_with(place: Place, words: str, facts: Facts) -> bool:
     """Whether the words stand in the same block or row as the value, or label it."""
-    table = facts.tables.get(place.piece.table_id or "")
-    row = [cell.text for cell in table.cells if cell.row == place.piece.row] if table else []
-    if any(fold(words).lower() in fold(text).lower() for text in (place.piece.printed.text, *row)):
-        return True
-    return stands_beside(place, pattern_of((words,)), facts)
+    grid, row = facts.grid(place), place.piece.row or 0
+    wanted = fold(words).lower()
+    texts = [place.piece.printed.text]
+    if grid is not None:
+        texts = [cell.text for (at, _), cell in grid.cells.items() if at == row]
+    return any(wanted in fold(text).lower() for text in texts) or stands_beside(place, pattern_of((words,)), facts)
 
 
 def printed_labels(labels: Sequence[str], value: str, facts: Facts) -> tuple[str, ...]:
     """The labels that the document prints, in its spelling; one that is a part of the value cannot be told from it."""
     others = [label for label in labels if fold(label).lower() not in fold(value).lower()]
-    found = (re.search(_pattern(half(label)), facts.text, re.IGNORECASE) for label in others)
-    return tuple(dict.fromkeys(" ".join(match.group().split()) for match in found if match))
+    return tuple(dict.fromkeys(spelling for label in others if (spelling := _printed(label, facts))))
+
+
+def _printed(label: str, facts: Facts) -> str:
+    """The label in the document's spelling; empty if it does not print it."""
+    for number, stretches in facts.matches(pattern_of((label,))).items():
+        start, stop = stretches[0]
+        return " ".join(half(facts.pieces[number].printed.text)[start:stop].split())
+    return ""
 
 
 def heads_text(place: Place) -> bool:
@@ -74,38 +83,49 @@ def _pattern(label: str) -> str:
     return left + text + ("(?![A-Za-z0-9])" if _ALONE.match(label[-1:]) else "")
 
 
-def _before(place: Place, labels: re.Pattern[str]) -> bool:
+def _before(place: Place, labels: re.Pattern[str], facts: Facts) -> bool:
     """A label before the value in its line, or alone at the end of the line above."""
-    before = half(place.piece.printed.text)[: place.start]
-    for match in labels.finditer(before):
-        between = before[match.end() :]
+    number = facts.number_of(place.piece)
+    met = facts.matches(labels).get(number, ()) if number is not None else ()
+    plain = half(place.piece.printed.text) if met else ""
+    for _, stop in met:
+        between = plain[stop : place.start]
+        if stop > place.start:
+            break
         one_line = "\n" not in between and len(between) <= _REACH and not _SENTENCE_END.search(between)
         if one_line or _NOTHING.fullmatch(between):
             return True
     return False
 
 
-def _left_and_head(table: Table, place: Place) -> Iterator[str]:
-    row, col = place.piece.row or 0, place.piece.col or 0
-    head = max(table.header_rows, 1)
-    for cell in table.cells:
-        left = cell.row <= row < cell.row + cell.rowspan and cell.col < col
-        above = (cell.header or cell.row < head) and cell.row < row and cell.col <= col < cell.col + cell.colspan
-        if left or above:
-            yield cell.text
+def _left_and_head(place: Place, facts: Facts) -> list[str]:
+    grid, row, col = facts.grid(place), place.piece.row or 0, place.piece.col or 0
+    if grid is None:
+        return []
+    left = [grid.text(row, other) for other in range(col)]
+    head = max(grid.table.header_rows, 1)
+    above = [
+        half(cell.text)
+        for above in range(row)
+        if (cell := grid.cells.get((above, col))) and (cell.header or cell.row < head) and cell.row < row
+    ]
+    return [*left, *above]
 
 
-def _boxes(place: Place, labels: re.Pattern[str], facts: Facts) -> Iterator[tuple[BBox, bool]]:
+def _boxes(place: Place, labels: re.Pattern[str], facts: Facts) -> list[tuple[BBox, bool]]:
     """The labels in other lines of text on the value's page, and whether each has a value in its own line."""
-    for piece in facts.pieces:
+    found = []
+    for number, stretches in facts.matches(labels).items():
+        piece = facts.pieces[number]
         if piece.page != place.page or piece.table_id is not None:
             continue
         text = half(piece.printed.text)
-        for match in labels.finditer(text):
-            apart = piece is not place.piece or "\n" in text[match.end() : place.start]
-            box = piece.printed.box(*match.span()) if apart else None
+        for start, stop in stretches:
+            apart = piece is not place.piece or "\n" in text[stop : place.start]
+            box = piece.printed.box(start, stop) if apart else None
             if box is not None:
-                yield box, _SERVED.match(text, match.end()) is not None
+                found.append((box, _SERVED.match(text, stop) is not None))
+    return found
 
 
 def _touch(label: BBox, served: bool, value: BBox) -> bool:

@@ -7,11 +7,12 @@ on by `in_table`, once: a number that has a scale already, and a percentage, kee
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from validation.chinese import CHARACTERS, DIGITS, chinese_amount, own_scale
+from validation.english import scan_words
 from validation.text import JOINED, half
 
 
@@ -28,6 +29,11 @@ class Number:
         """A share of something, which no scale of a table applies to."""
         return self.unit in _RELATIVE
 
+    @property
+    def fraction(self) -> Decimal:
+        """A share as a plain fraction: 4.35% is 0.0435. The value itself where it is no share."""
+        return self.value.scaleb(_FRACTIONS.get(self.unit or "", 0))
+
 
 @dataclass(frozen=True, slots=True)
 class Found:
@@ -39,14 +45,16 @@ class Found:
     other: Number | None = None
 
 
-_RELATIVE = frozenset({"%", "‰", "bp", "倍"})
+#: Shares, and the power of ten that makes each a plain fraction.
+_FRACTIONS = {"%": -2, "‰": -3, "bp": -4}
+_RELATIVE = frozenset({*_FRACTIONS, "倍"})
 
 _CURRENCIES = {
     "US$": "USD", "USD": "USD", "美元": "USD", "HK$": "HKD", "HKD": "HKD", "港元": "HKD", "港币": "HKD",
     "NT$": "TWD", "A$": "AUD", "C$": "CAD", "S$": "SGD", "R$": "BRL", "RMB": "CNY", "CNY": "CNY", "人民币": "CNY",
     "元": "CNY", "圆": "CNY", "EUR": "EUR", "€": "EUR", "欧元": "EUR", "GBP": "GBP", "£": "GBP", "英镑": "GBP",
     "JPY": "JPY", "日元": "JPY", "CHF": "CHF", "SGD": "SGD", "₩": "KRW", "₹": "INR", "$": "$", "¥": "¥",
-    "yuan": "CNY", "renminbi": "CNY", "dollars": "$", "euros": "EUR", "pounds": "GBP",
+    "元人民币": "CNY", "yuan": "CNY", "renminbi": "CNY", "dollars": "$", "euros": "EUR", "pounds": "GBP",
 }  # fmt: skip
 _SHARES = {"%": "%", "‰": "‰", "百分点": "%", "个百分点": "%", "percent": "%", "percentage point": "%", "bps": "bp"}
 _SCALES = {
@@ -67,7 +75,7 @@ _BARE_POINT = re.compile(r"(?<![0-9A-Za-z.,])\.$")
 _SPACED = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?: [0-9]{3})+(?:[.,][0-9]+)?(?![0-9.,]|\s[0-9])")
 _BEFORE = re.compile(
     rf"(?:(?:(?<![A-Za-z])(?P<outer>{_any(_CURRENCIES)})\s?)?(?P<open>\()\s?)?"
-    rf"(?:(?P<sign>(?<![0-9A-Za-z.,)%])[-+]|负|△|▲)\s?)?"
+    rf"(?:(?P<sign>(?<![0-9A-Za-z.,)%])[-+]|负|△|▲|(?<![A-Za-z])(?i:minus|negative)(?=\s))\s?)?"
     rf"(?:(?<![A-Za-z])(?P<currency>{_any(_CURRENCIES)})\s?(?P<inner>-)?)?$"
 )
 #: As far back as a bracket, a sign and a currency reach.
@@ -80,11 +88,28 @@ _AFTER = re.compile(
     re.IGNORECASE,
 )
 _CHINESE = re.compile(
-    rf"(?<![0-9{CHARACTERS}])(?P<currency>人民币\s?)?(?P<sign>负)?(?P<of>[百千]分之)?(?P<whole>[{CHARACTERS}]+)"
+    rf"(?<![0-9{CHARACTERS}])(?P<currency>人民币\s?)?(?P<sign>负)?(?P<of>[百千万]分之)?(?P<whole>[{CHARACTERS}]+)"
     rf"(?:(?P<unit>[元圆圓])(?:(?P<jiao>[{DIGITS}])角)?零?(?:(?P<fen>[{DIGITS}])分)?[整正]?"
     rf"|(?P<foreign>美元|港元|港币|欧元|日元|英镑))?"
 )
+_SMALL = re.compile(rf"(?P<jiao>[{DIGITS}])角零?(?:(?P<fen>[{DIGITS}])分)?[整正]?|(?P<only>[{DIGITS}])分[整正]?")
+#: 1亿2000万 and 3亿5,000万元 and 1万5千: one number of which each piece has its own scale.
+_COMPOUND = re.compile(
+    r"(?<![0-9.,])[0-9][0-9,.]*\s?(?:万亿|[亿億])[0-9][0-9,.]*\s?[万萬](?:[0-9][0-9,.]*(?=[元圆]))?"
+    r"|(?<![0-9.,])[0-9][0-9,.]*\s?(?:[亿億万萬])[0-9][0-9,.]*(?:\s?千(?!元)|(?=[元圆]))"
+)
+_PIECE = re.compile("([0-9][0-9,.]*)\\s?(万亿|[亿億万萬千])?")
+#: What may stand before and after a number that is a whole value: about, (in capitals).
+_HEDGE = re.compile(
+    r"^(?:约为?|大约|近|逾|超过?|不超过|不低于|不少于|至少|about|approximately|approx\.?|around|nearly|almost|over"
+    r"|more than|less than|at least|up to|some|[~≈≤≥<>]|(?:人民币)?\s?[(]?大写[)]?\s?[::]?\s?(?:人民币)?\s?[::]?)\s?",
+    re.IGNORECASE,
+)
+_TAIL = re.compile(r"(?:左右|以上|以下|[.,]-*|\.)$")
+_OPEN_ONLY = re.compile(r"\s*[(]\s?(?P<body>[^()]*[0-9])\s*")
+_TO = re.compile(r"\s?(?:-|~|至|到|\bto\b|\band\b)\s?", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"[A-Za-z_]-?$")
+_EITHER = re.compile("[1-9][0-9]{0,2}[.,][0-9]{3}")
 _LEADING_ZERO = re.compile("0[0-9]")
 _WORD_AFTER = re.compile(r"[A-Za-z_]")
 
@@ -94,12 +119,38 @@ def parse_number(text: str) -> Number | None:
     return next(iter(readings(text)), None)
 
 
-def readings(text: str) -> tuple[Number, ...]:
-    """What the whole text may mean as a number, likeliest first; brackets may be those of a sentence."""
-    text = text.strip()
-    found = [*scan_numbers(text, whole_cells=False), *_chinese(half(text), single=True)]
-    whole = next((number for number in found if (number.start, number.stop) == (0, len(text))), None)
+def readings(text: str, *, comma: bool = False) -> tuple[Number, ...]:
+    """What the whole text may mean as a number, likeliest first; brackets may be those of a sentence.
+
+    A word that hedges (about, 约) and the dash of 1'000.- are no part of it. `comma`: see `scan_numbers`.
+    """
+    plain = half(text).strip()
+    if whole := _whole(plain, comma):
+        return whole
+    bare = _TAIL.sub("", _HEDGE.sub("", plain)).strip()
+    if bare != plain and (whole := _whole(bare, comma)):
+        return whole
+    opened = _OPEN_ONLY.fullmatch(plain)
+    closed = _whole(f"({opened['body']})", comma) if opened else ()
+    return closed
+
+
+def _whole(plain: str, comma: bool) -> tuple[Number, ...]:
+    found = [*scan_numbers(plain, whole_cells=False, comma=comma), *_chinese(plain, single=True)]
+    whole = next((number for number in found if (number.start, number.stop) == (0, len(plain))), None)
     return () if whole is None else (whole.number,) if whole.other is None else (whole.number, whole.other)
+
+
+def parse_range(text: str) -> tuple[Number, Number] | None:
+    """The ends of a range (5%-8%, 3至5亿元, 1,000 to 2,000); the first has the scale and unit of the second."""
+    plain = _HEDGE.sub("", half(text).strip().removeprefix("between "))
+    for dash in _TO.finditer(plain):
+        low, high = parse_number(plain[: dash.start()]), parse_number(plain[dash.end() :])
+        if low and high:
+            bare = low.scale is None and low.unit in (None, high.unit)
+            scaled = replace(low, value=low.value * (high.scale or 1), scale=high.scale) if bare else low
+            return replace(scaled, unit=scaled.unit or high.unit), high
+    return None
 
 
 def in_table(number: Number, scale: Decimal | None, unit: str | None) -> Number:
@@ -111,11 +162,22 @@ def in_table(number: Number, scale: Decimal | None, unit: str | None) -> Number:
     return replace(number, unit=number.unit or unit)
 
 
-def scan_numbers(text: str, *, whole_cells: bool = True) -> Iterator[Found]:
-    """Every number of a text. With `whole_cells`, one that fills the text has no second reading."""
+def scan_numbers(text: str, *, whole_cells: bool = True, comma: bool = False, spelled: bool = True) -> Iterator[Found]:
+    """Every number of a text. With `whole_cells`, one that fills the text has no second reading.
+
+    `comma` says that the document writes its decimals after a comma: 1.234 is a thousand and more, 12,345 is twelve.
+    Without `spelled`, those are left out that `scan_spelled` finds.
+    """
     plain = half(text)
-    yield from (_settle(found, plain, whole_cells) for found in _arabic(plain))
-    yield from _chinese(plain)
+    compounds = list(_compounds(plain))
+    yield from (_settle(found, plain, whole_cells) for found in _arabic(plain, comma, compounds))
+    if spelled:
+        yield from scan_spelled(plain)
+    opened = _OPEN_ONLY.fullmatch(plain) if whole_cells else None
+    if opened:
+        # The closing bracket of a negative often stands in a cell of its own.
+        for number in _whole(f"({opened['body']})", comma)[:1]:
+            yield Found(plain.index("("), len(plain.rstrip()), number)
 
 
 def _settle(found: Found, plain: str, whole_cells: bool) -> Found:
@@ -123,28 +185,55 @@ def _settle(found: Found, plain: str, whole_cells: bool) -> Found:
     return replace(found, other=None) if fills else found
 
 
+def scan_spelled(plain: str) -> Iterator[Found]:
+    """The numbers of a text in half width that are not digits alone: 1亿2000万, 五百万, five million."""
+    for match in _compounds(plain):
+        yield from _compound(plain, match)
+    yield from _chinese(plain)
+    for start, stop, value, scale in scan_words(plain):
+        yield from _read(plain, start, stop, value=value, scale=scale)
+
+
 # ---------------------------------------------------------------- digits
 
 
-def _arabic(plain: str) -> Iterator[Found]:
+def _compounds(plain: str) -> Iterator[re.Match[str]]:
+    return _COMPOUND.finditer(plain) if "亿" in plain or "万" in plain or "億" in plain else iter(())
+
+
+def _arabic(plain: str, comma: bool, compounds: Sequence[re.Match[str]]) -> Iterator[Found]:
     spaced = list(_SPACED.finditer(plain)) if _MAYBE_SPACED.search(plain) else []
-    whole = [match.span() for match in spaced if _surely_one(match, plain)]
+    whole = [match.span() for match in (*compounds, *(one for one in spaced if _surely_one(one, plain)))]
     for match in spaced:
-        yield from _read(plain, *match.span())
+        yield from _read(plain, *match.span(), comma=comma)
     for match in _RUN.finditer(plain):
-        if any(start <= match.start() < stop for start, stop in whole):
-            continue
-        if _BARE_POINT.search(plain, max(0, match.start() - 2), match.start()):
-            yield from _read(plain, match.start() - 1, match.end())
-            continue
-        if decimal_of(match.group()) is not None:
-            yield from _read(plain, *match.span())
-            continue
-        # 2023,2024 is a list.
-        start = match.start()
-        for part in match.group().split(","):
-            yield from _read(plain, start, start + len(part))
-            start += len(part) + 1
+        if not any(start <= match.start() < stop for start, stop in whole):
+            yield from _run(plain, match, comma)
+
+
+def _run(plain: str, match: re.Match[str], comma: bool) -> Iterator[Found]:
+    if _BARE_POINT.search(plain, max(0, match.start() - 2), match.start()):
+        yield from _read(plain, match.start() - 1, match.end())
+        return
+    if decimal_of(match.group(), comma) is not None:
+        yield from _read(plain, *match.span(), comma=comma)
+        return
+    # 2023,2024 is a list.
+    start = match.start()
+    for part in match.group().split(","):
+        yield from _read(plain, start, start + len(part))
+        start += len(part) + 1
+
+
+def _compound(plain: str, match: re.Match[str]) -> Iterator[Found]:
+    """The pieces must fall in size (1亿2000万), else they are two numbers that touch."""
+    total, last, largest = Decimal(0), None, Decimal(1)
+    for digits, word in _PIECE.findall(match.group()):
+        value, scale = decimal_of(digits), Decimal(10) ** _SCALES.get(word, 0)
+        if value is None or (last is not None and value * scale >= last):
+            return
+        total, last, largest = total + value * scale, scale, max(largest, scale)
+    yield from _read(plain, *match.span(), value=total, scale=largest)
 
 
 def _surely_one(spaced: re.Match[str], plain: str) -> bool:
@@ -154,9 +243,13 @@ def _surely_one(spaced: re.Match[str], plain: str) -> bool:
     return fills or len(groups) > 2 or any(group.startswith("0") for group in groups)
 
 
-def decimal_of(digits: str) -> Decimal | None:
-    """Digits with separators: 1,234.56 and 1.234,56 and 1'234 and 12,34,567; None for what is no number (1.2.3)."""
+def decimal_of(digits: str, comma: bool = False) -> Decimal | None:
+    """Digits with separators: 1,234.56 and 1.234,56 and 1'234 and 12,34,567; None for what is no number (1.2.3).
+
+    `comma`: a mark that may group or part decimals is read as where the comma parts them."""
     digits = digits.replace(" ", JOINED)
+    if comma and _EITHER.fullmatch(digits):
+        digits = digits.replace(".", "") if "." in digits else digits.replace(",", ".")
     point = _decimal_mark(digits)
     whole, fraction = (digits[:point], digits[point + 1 :]) if point is not None else (digits, "")
     groups = re.split(_GROUPS, whole)
@@ -184,20 +277,31 @@ def _grouped(groups: list[str]) -> bool:
     return 1 <= len(groups[0]) <= 3 and len(groups[-1]) == 3 and inner in ({3}, {2})
 
 
-def _read(plain: str, start: int, stop: int) -> Iterator[Found]:
-    value = decimal_of(plain[start:stop])
+def _read(
+    plain: str,
+    start: int,
+    stop: int,
+    *,
+    value: Decimal | None = None,
+    scale: Decimal | None = None,
+    comma: bool = False,
+) -> Iterator[Found]:
+    """The number at this stretch with what frames it; `value` and `scale` where it is no plain run of digits."""
+    digits = value is None
+    value = decimal_of(plain[start:stop], comma) if value is None else value
     before = _BEFORE.search(plain, max(0, start - _REACH), start)
     after = _AFTER.match(plain, stop)
     if value is None or before is None or after is None or _in_a_word(plain, before, after, start):
         return
-    if _LEADING_ZERO.match(plain, start):
+    if digits and _LEADING_ZERO.match(plain, start):
         return  # 0017 is part of an identifier
     bracketed = before["open"] is not None and bool(after["close"] or after["shut"])
     number = _number(value, before, after)
+    number = number if scale is None or number.relative else replace(number, scale=scale)
     negative = replace(number, value=-number.value)
     first = before.start() if bracketed or not before["open"] else _after_bracket(before, start)
     last = after.end() if bracketed or not (after["close"] or after["shut"]) else _before_bracket(after)
-    if before["sign"] in ("-", "负", "△", "▲") or before["inner"]:
+    if before["sign"] not in (None, "+") or before["inner"]:
         yield Found(first, last, negative)
     elif bracketed or (after["minus"] and last == after.end()):
         yield Found(first, last, negative, other=number)
@@ -254,9 +358,13 @@ def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
             scale = own_scale(match["whole"])
             signed = Number(-value if match["sign"] else value, _chinese_unit(match), Decimal(scale) if scale else None)
             yield Found(match.start(), match.end(), signed)
+    small = _SMALL.fullmatch(plain) if single else None
+    if small:
+        value = chinese_amount("零", small["jiao"], small["fen"] or small["only"])
+        yield Found(0, len(plain), Number(value or Decimal(0), "CNY"))
 
 
 def _chinese_unit(match: re.Match[str]) -> str | None:
     if match["of"]:
-        return "%" if match["of"].startswith("百") else "‰"
+        return {"百": "%", "千": "‰", "万": "bp"}[match["of"][0]]
     return _CURRENCIES.get(match["foreign"] or "") or ("CNY" if match["unit"] or match["currency"] else None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import unicodedata
 
 _DASHES = "\u2010\u2011\u2012\u2013\u2014\u2212\ufe63\uff0d"
-_SINGLE_QUOTES = "\u2018\u2019\u02bc\uff07"
+_SINGLE_QUOTES = "\u2018\u2019\u02bc\u2032\u00b4\uff07"
 _DOUBLE_QUOTES = "\u201c\u201d\uff02"
 #: Blanks that printers put between groups of digits; an ordinary space stays one.
 _JOINING_SPACES = "\u00a0\u2007\u2009\u202f"
@@ -49,8 +49,10 @@ def half(text: str) -> str:
     return text.translate(_HALF)
 
 
-def fold(text: str) -> str:
-    """The text without what differs between two printings of the same words."""
+def fold(text: str, *, keep: str = "") -> str:
+    """The text without what differs between two printings of the same words; `keep` is a character to leave alone."""
+    if keep:
+        return keep.join(part.translate(_FOLD) for part in text.split(keep))
     return text.translate(_FOLD)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import date
 from decimal import Decimal
 from typing import Any
 
@@ -13,17 +14,17 @@ from docmill.types import (
     Finding,
     Outcome,
     PreparedDocument,
-    Table,
     Verdict,
 )
 from validation.case import Case, Hit
 from validation.dates import parse_date
-from validation.facts import Place, facts_of
+from validation.facts import Facts, facts_of
 from validation.fields import Leaf
 from validation.grounding import Ground
-from validation.numbers import Number, in_table, parse_number
+from validation.numbers import Number, parse_number
+from validation.places import Place
+from validation.relative import document_date, resolve
 from validation.rules import Rule, Ruleset
-from validation.scales import scale_of
 
 #: A message is a cell of a table: so many characters, in both languages together.
 _MESSAGE_LENGTH = 160
@@ -95,17 +96,28 @@ def _normalise(case: Case, findings: tuple[Finding, ...]) -> Iterator[FieldValue
     for leaf in case.leaves:
         ground = standing.get(leaf.path)
         where = case.citations.get(leaf.path) or _cited(leaf, ground.places if ground else ())
-        number = (ground.number if ground else None) or _number(leaf)
-        yield _field(leaf, where, _in_its_table(number, where, case.facts.tables), _verdict(leaf.path, findings))
+        number = (ground.number_at(case.cited(leaf.path)) if ground else None) or _number(leaf)
+        day = _day(leaf, case.facts) if leaf.source == "date" else None
+        yield _field(leaf, where, number, day, _verdict(leaf.path, findings))
 
 
-def _field(leaf: Leaf, where: Citation | None, number: Number | None, verdict: Outcome) -> FieldValue:
-    dated = parse_date(leaf.text) if leaf.source == "date" else None
+def _day(leaf: Leaf, facts: Facts) -> date | None:
+    """The day that a date is: by itself, by the order of the document's other dates, or seen from its date."""
+    dated = parse_date(leaf.text)
+    if dated is not None:
+        days = dated.days(facts.day_first) if dated.ambiguous else dated.readings
+        return days[0] if len(days) == 1 else None
+    anchor = document_date(facts)
+    meant = resolve(leaf.text, anchor) if anchor else None
+    return meant.first if meant and meant.first == meant.last else None
+
+
+def _field(leaf: Leaf, where: Citation | None, number: Number | None, day: date | None, verdict: Outcome) -> FieldValue:
     return FieldValue(
         path=leaf.path,
         text=leaf.text,
         value=number.value if number else None,
-        date=dated.day if dated else None,
+        date=day,
         unit=number.unit if number else None,
         scale=number.scale if number else None,
         page=where.page if where else None,
@@ -122,13 +134,6 @@ def _number(leaf: Leaf) -> Number | None:
     if isinstance(leaf.value, int | float) and not isinstance(leaf.value, bool):
         return Number(Decimal(leaf.text))
     return parse_number(leaf.text) if leaf.source == "number" else None
-
-
-def _in_its_table(number: Number | None, where: Citation | None, tables: Mapping[str, Table]) -> Number | None:
-    table = tables.get(where.table_id) if where and where.table_id else None
-    if number is None or where is None or table is None:
-        return number
-    return in_table(number, scale_of(table, where.row, where.col), table.unit)
 
 
 def _cited(leaf: Leaf, places: tuple[Place, ...]) -> Citation | None:

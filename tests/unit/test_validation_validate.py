@@ -10,8 +10,8 @@ import pytest
 from docmill.types import BBox, Citation, FieldValue, Outcome, PreparedDocument, Printed, Verdict
 from validation.examples import cite, extracted, typed
 from validation.facts import facts_of
+from validation.grid import Grid
 from validation.rules import load_rulesets
-from validation.scales import scale_of
 from validation.validate import validate
 
 COMMON = load_rulesets()["common"]
@@ -265,10 +265,15 @@ def test_the_neighbours_cell_is_found_although_its_number_is_printed() -> None:
     assert "citation-other" in rules(judged(wrong, tuple(c for c in right if c.path != "/amounts/1/amount")))
 
 
-def test_a_value_without_a_citation_is_a_flag_and_is_located_all_the_same() -> None:
-    verdict = judged(RESULT, ())
-    assert rules(verdict) == {"citation-missing"}
+def test_a_value_without_a_citation_is_a_flag_among_cited_ones() -> None:
+    verdict = judged(RESULT, tuple(c for c in cited(RESULT) if c.path != "/company"))
+    assert [(finding.rule, finding.path) for finding in verdict.findings] == [("citation-missing", "/company")]
     assert verdict.outcome == Outcome.FLAG
+
+
+def test_a_result_that_cites_nothing_is_located_all_the_same() -> None:
+    verdict = judged(RESULT, ())
+    assert verdict.findings == ()
     place = field(verdict, "/amounts/0/amount")
     assert (place.page, place.row, place.col) == (1, 1, 1)
 
@@ -326,7 +331,7 @@ def test_the_scale_of_a_table_is_applied_once_and_not_to_percentages() -> None:
 )  # fmt: skip
 def test_rates_and_per_share_rows_are_printed_in_full(label: str, expected: int | None) -> None:
     (table,) = scaled(typed(f"Item | 2024\n{label} | 1.25"), 10_000).tables
-    assert scale_of(table, 1, 1) == expected
+    assert Grid(table).frame(1, 1).scale == expected
 
 
 def test_a_number_that_its_cell_broke_over_two_lines_is_found() -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from validation.case import Case, Hit
-from validation.facts import Facts, Place
+from validation.facts import Facts
 from validation.fields import Leaf, at, step
 from validation.labels import heads_text, pattern_of, printed_labels, stands_beside, stands_with
+from validation.places import Place
 
 #: So many labels name what was expected.
 _SHOWN = 2

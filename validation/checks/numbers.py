@@ -9,10 +9,11 @@ from decimal import Decimal
 from validation.case import Case, Hit, hit_at
 from validation.checks.terms import CITATION
 from validation.dates import scan_dates
-from validation.facts import Facts, significand
+from validation.facts import Facts
 from validation.fields import Leaf
 from validation.grounding import Ground
-from validation.numbers import Number, scan_numbers
+from validation.index import significand
+from validation.numbers import Number, in_table, scan_numbers
 
 
 def readable(case: Case) -> Iterator[Hit]:
@@ -43,7 +44,7 @@ def unit(case: Case) -> Iterator[Hit]:
 def bracketed(case: Case) -> Iterator[Hit]:
     """A number in brackets in running text: a negative, or an aside? Nothing else in the document tells."""
     return (
-        hit_at(grounding, str(grounding.number and grounding.number.value))
+        hit_at(grounding, str((number := grounding.number_at(None)) and number.value))
         for grounding in case.grounded
         if grounding.doubtful
     )
@@ -80,8 +81,10 @@ def _telling(number: Number, digits: int) -> bool:
 
 def _printed(number: Number, facts: Facts) -> bool:
     """In prose a loss of -5.2 may be called a loss of 5.2, and a table's scale may be put into words."""
-    return any(
-        value in facts.numbers
-        for signed in (number.value, -number.value)
-        for value in (signed, signed / (number.scale or Decimal(1)))
-    )
+    wanted = {abs(number.value), abs(number.value) / (number.scale or Decimal(1)), abs(number.fraction)}
+    for found in facts.index.like(number.value):
+        frame = facts.frame(found.place)
+        meant = in_table(found.number, frame.scale, frame.unit)
+        if wanted & {abs(found.number.value), abs(meant.value), abs(meant.fraction)}:
+            return True
+    return False

@@ -1,0 +1,59 @@
+"""Numbers in English words: five million, twenty-five thousand, one hundred and five, half a billion.
+
+One small word (five) is mostly no figure, so a number in words needs two words or an order of magnitude.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+
+_SMALL = {
+    word: Decimal(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen "
+        "seventeen eighteen nineteen".split()
+    )
+} | {
+    word: Decimal(10 * value)
+    for value, word in enumerate("twenty thirty forty fifty sixty seventy eighty ninety".split(), 2)
+} | {"a": Decimal(1), "half": Decimal("0.5")}  # fmt: skip
+_LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_WORDS = "|".join(sorted({*_SMALL, *_LARGE, "hundred"} - {"a"}, key=len, reverse=True))
+#: Nearly every text has none of these: then no pattern is tried.
+_MAGNITUDE = re.compile(
+    r"\b(?:hundred|thousand|million|billion|trillion|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b", re.IGNORECASE
+)
+_NUMBER = re.compile(rf"\b(?:a\s+)?(?:{_WORDS})(?:(?:\s*-\s*|\s+(?:and\s+|an?\s+)?)(?:{_WORDS}))*\b", re.IGNORECASE)
+_SPLIT = re.compile(r"[\s-]+")
+
+
+def scan_words(plain: str) -> Iterator[tuple[int, int, Decimal, Decimal | None]]:
+    """Start, stop, value and largest order of magnitude of every number in words; plain digits are not looked at."""
+    if not _MAGNITUDE.search(plain):
+        return
+    for match in _NUMBER.finditer(plain):
+        words = [word for word in _SPLIT.split(match.group().lower()) if word not in ("and", "an")]
+        # "5.2 million" is read as digits with a scale.
+        if words[0] in _LARGE or words[0] == "hundred" or (len(words) < 2):
+            continue
+        value = english_number(words)
+        if value is not None:
+            scale = max((Decimal(_LARGE[word]) for word in words if word in _LARGE), default=None)
+            yield match.start(), match.end(), value, scale
+
+
+def english_number(words: Sequence[str]) -> Decimal | None:
+    """The value of number words, or None where they do not fall in size as a numeral's do."""
+    total, section, last = Decimal(0), Decimal(0), Decimal(10) ** 15
+    for word in words:
+        if word in _LARGE:
+            if not section or _LARGE[word] >= last:
+                return None
+            total, section, last = total + section * _LARGE[word], Decimal(0), Decimal(_LARGE[word])
+        elif word == "hundred":
+            section = (section or Decimal(1)) * 100
+        elif word != "a" or not section:
+            section += Decimal(0) if word == "a" and "half" in words else _SMALL[word]
+    return total + section if total or section else None

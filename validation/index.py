@@ -1,0 +1,135 @@
+"""Where a document prints which digits: every number can be looked up without every number being read.
+
+Digits are collected in one pass, keyed by a number's significant digits, so that a value, its tenfold, its negative and
+its share are one look-up. A piece of text is read in full when a value asked for may stand in it, and once.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from functools import cached_property
+
+from docmill.types import BBox, Piece
+from validation.dates import Dated, scan_dates
+from validation.numbers import Found, scan_numbers, scan_spelled
+from validation.places import NumberAt, Place
+
+#: What the pieces are joined with: no blank to any pattern, and printed nowhere.
+BREAK = "\0"
+#: Groups of digits with blanks between them that may be one number (1 234 567,89).
+_MOST_GROUPS = 5
+
+_RUN = re.compile("[0-9](?:[0-9.,'\u00a0 \\n]*[0-9])?")
+_GAP = re.compile("[\u00a0 \\n]+")
+_MARK = re.compile("[.,']")
+_WRAPPED = re.compile(r"(?<=[0-9.,])\s*\n\s*(?=[0-9.,])")
+#: 1.234,56 and no 1,234.56: the document parts decimals with a comma.
+_COMMA_MARK = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}(?![0-9.,])")
+_POINT_MARK = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]{1,2})?(?![0-9.,])")
+
+
+@dataclass(frozen=True)
+class Index:
+    """`plain` is all pieces in half width, joined by BREAK; `starts` says where each begins in it."""
+
+    pieces: Sequence[Piece]
+    outlines: Sequence[BBox | None]
+    plain: str
+    starts: Sequence[int]
+    _read: dict[int, tuple[NumberAt, ...]] = field(default_factory=dict)
+    _dated: dict[int, tuple[Dated, ...]] = field(default_factory=dict)
+
+    def like(self, value: Decimal) -> list[NumberAt]:
+        """Every printed number with these significant digits, whatever its sign, scale and unit, in reading order."""
+        wanted = significand(value)
+        numbers = sorted({self.piece_at(offset) for offset in self.digits.get(wanted, ())})
+        found = [one for number in numbers for one in self.numbers_of(number)]
+        return [one for one in (*found, *self._spelled) if significand(one.number.value) == wanted]
+
+    def all(self) -> Iterator[NumberAt]:
+        """Every number of the document."""
+        for number in range(len(self.pieces)):
+            yield from self.numbers_of(number)
+        yield from self._spelled
+
+    @cached_property
+    def comma(self) -> bool:
+        """Whether decimals stand after a comma."""
+        return bool(_COMMA_MARK.search(self.plain)) and not _POINT_MARK.search(self.plain)
+
+    @cached_property
+    def digits(self) -> Mapping[str, list[int]]:
+        """Significant digits to the offsets where they stand."""
+        index: dict[str, list[int]] = defaultdict(list)
+        for match in _RUN.finditer(self.plain):
+            text = match.group()
+            if text.isdecimal():
+                index[text.strip("0")].append(match.start())
+            else:
+                for key in _keys(text):
+                    index[key].append(match.start())
+        return index
+
+    def piece_at(self, offset: int) -> int:
+        return bisect_right(self.starts, offset) - 1
+
+    def place(self, number: int, start: int, stop: int) -> Place:
+        return Place(self.pieces[number], start, stop, self.outlines[number])
+
+    def dates_of(self, number: int) -> tuple[Dated, ...]:
+        if number not in self._dated:
+            self._dated[number] = tuple(scan_dates(self.pieces[number].printed.text))
+        return self._dated[number]
+
+    def numbers_of(self, number: int) -> tuple[NumberAt, ...]:
+        """The numbers in digits of one piece; parts of dates are no numbers, save the year."""
+        if number not in self._read:
+            self._read[number] = tuple(self._numbers_of(number))
+        return self._read[number]
+
+    # ------------------------------------------------------------ how it is worked out
+
+    @cached_property
+    def _spelled(self) -> tuple[NumberAt, ...]:
+        """Numbers in words and characters: they are found by their value only."""
+        return tuple(one for found in scan_spelled(self.plain) for one in self._at(self.piece_at(found.start), found))
+
+    def _at(self, number: int, found: Found, shift: int = -1) -> Iterator[NumberAt]:
+        start = self.starts[number] if shift < 0 else shift
+        place = self.place(number, found.start - start, found.stop - start)
+        for reading in (found.number, found.other):
+            if reading is not None:
+                yield NumberAt(reading, place, found.other is None)
+
+    def _numbers_of(self, number: int) -> Iterator[NumberAt]:
+        piece = self.pieces[number]
+        text, cell = piece.printed.text, piece.table_id is not None
+        dates = [(dated.start, dated.stop) for dated in self.dates_of(number)]
+        for found in scan_numbers(text, whole_cells=cell, comma=self.comma, spelled=False):
+            if not any(start <= found.start and found.stop <= stop for start, stop in dates):
+                yield from self._at(number, found, 0)
+        if cell and _WRAPPED.search(text):
+            # A number that its cell was too narrow for: the place is the cell.
+            for found in scan_numbers(_WRAPPED.sub("", text), comma=self.comma):
+                yield NumberAt(found.number, self.place(number, 0, len(text)))
+
+
+def significand(value: Decimal) -> str:
+    """The digits of a number without sign, decimal mark and zeros at the ends."""
+    return "".join(map(str, value.as_tuple().digits)).strip("0")
+
+
+def _keys(text: str) -> Iterator[str]:
+    """The significant digits of all numbers that a run of digits, marks and blanks may be read as."""
+    groups = _GAP.split(text)
+    for first in range(len(groups)):
+        for last in range(first + 1, min(first + _MOST_GROUPS, len(groups)) + 1):
+            yield _MARK.sub("", "".join(groups[first:last])).strip("0")
+    for group in groups:
+        if "," in group:
+            yield from (_MARK.sub("", part).strip("0") for part in group.split(","))
