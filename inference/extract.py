@@ -21,12 +21,15 @@ from inference.engine import Completion, Engine, Request
 from inference.grounding import Grounding, ground
 from inference.merge import Merged, merge
 from inference.profile import Profile
-from inference.prompt import Prompt, build
+from inference.prompt import Objections, Prompt, build
 
 
 @dataclass(frozen=True, slots=True)
 class ExtractConfig:
-    """What the caller knows of the job. `grounded=False` decodes by the JSON Schema alone, for comparison only."""
+    """What the caller knows of the job. `grounded=False` decodes by the JSON Schema alone, for comparison only.
+
+    `objections` say what was wrong with an earlier reading; the model is told.
+    """
 
     job_id: str
     attempt: int = 1
@@ -36,6 +39,7 @@ class ExtractConfig:
     cache_salt: str | None = None
     prices: Prices = field(default_factory=Prices)
     grounded: bool = True
+    objections: Objections = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ async def _side_by_side(
 
 
 async def _read(part: Part, profile: Profile, engine: Engine, job: ExtractConfig) -> _Reading:
-    prompt = build(profile, part)
+    prompt = build(profile, part, job.objections)
     grounding = ground(profile.schema, part)
     completion = await engine.submit(_request(prompt, grounding, profile, job))
     value = _parsed(completion, profile, part)

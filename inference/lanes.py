@@ -31,6 +31,7 @@ class Lane:
     """One engine. `model` is a folder or hub name for `vllm_local`, a URL for `vllm_server`.
 
     `quantization` is vLLM's word for it, null where the weights say it themselves. `gpus` is the tensor-parallel size.
+    `quality` ranks lanes by how well they read: a result that the rules reject is read again by the best above its own.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Lane:
     heats: tuple[Heat, ...] = tuple(Heat)
     lengths: tuple[LengthClass, ...] = tuple(LengthClass)
     prices: Prices = field(default_factory=Prices)
+    quality: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_num_seqs <= MOST_AT_ONCE:

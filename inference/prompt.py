@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from docmill.types import Part
@@ -37,13 +37,31 @@ _NUMBERED: Mapping[Language, str] = {
     "zh": "文件（第{number}部分，共{of}部分）：\n",
 }
 _WHOLE: Mapping[Language, str] = {"en": "Document:\n", "zh": "文件：\n"}
+_OBJECTED: Mapping[Language, str] = {
+    "en": "\n\nEnd of the document. An earlier answer was rejected by these checks:\n{list}\n"
+    "Read again and answer without these faults.",
+    "zh": "\n\n文件结束。此前的回答未通过以下检查：\n{list}\n请重新阅读并作答，避免上述错误。",
+}
+
+#: What was wrong with an earlier answer, by language, a line each.
+Objections = Mapping[Language, Sequence[str]]
+NO_OBJECTIONS: Objections = {}
 
 
-def build(profile: Profile, part: Part) -> Prompt:
-    """The messages for one part; the document's language picks the instructions."""
+def build(profile: Profile, part: Part, objections: Objections = NO_OBJECTIONS) -> Prompt:
+    """The messages for one part; the document's language picks the instructions.
+
+    Objections come last: what readings of this document share stays in front, so that prefix caching still pays.
+    """
     language = language_of(part.text)
     lead = _WHOLE[language] if part.of == 1 else _NUMBERED[language].format(number=part.number, of=part.of)
-    return Prompt(system(profile, language), lead + part.text)
+    return Prompt(system(profile, language), lead + part.text + objected(objections, language))
+
+
+def objected(objections: Objections, language: Language) -> str:
+    """What is said of an earlier answer; nothing where there was none."""
+    lines = "\n".join(f"- {line}" for line in objections.get(language, ()))
+    return _OBJECTED[language].format(list=lines) if lines else ""
 
 
 def system(profile: Profile, language: Language) -> str:
@@ -51,9 +69,12 @@ def system(profile: Profile, language: Language) -> str:
     return _FRAME[language].format(instructions=profile.instructions[language], outline=outline(profile.schema))
 
 
-def overhead(profile: Profile, count: Callable[[str], int]) -> int:
+def overhead(profile: Profile, count: Callable[[str], int], objections: Objections = NO_OBJECTIONS) -> int:
     """The tokens of a prompt beside the document, in the language that needs more; `count` counts those of a text."""
-    texts = [system(profile, language) + "\n" + _NUMBERED[language].format(number=99, of=99) for language in _FRAME]
+    texts = [
+        system(profile, language) + "\n" + _NUMBERED[language].format(number=99, of=99) + objected(objections, language)
+        for language in _FRAME
+    ]
     return max(count(text) for text in texts) + TEMPLATE_TOKENS
 
 

@@ -102,6 +102,18 @@ def choose_lane(tokens: int, heat: Heat, profile: Profile, lanes: Mapping[str, L
     return next(iter([*fitting, *draining, *preferred]), default_lane(lanes))
 
 
+def better_lane(present: str, heat: Heat, length: LengthClass, profile: Profile, lanes: Mapping[str, Lane]) -> Lane:
+    """The lane for a second reading: the best that reads better than the present one and takes such work.
+
+    Of equals the one that the profile names first. Where no lane is better, it is the present one again: the model is
+    told what was wrong, which a second reading on the same lane can use too.
+    """
+    own = lanes.get(present) or default_lane(lanes)
+    ranked = [lanes[name] for name in dict.fromkeys([*profile.lanes, *lanes]) if name in lanes]
+    better = [lane for lane in ranked if lane.quality > own.quality and heat in lane.heats and length in lane.lengths]
+    return max(better, key=lambda lane: lane.quality, default=own)
+
+
 def queue_name(heat: Heat, length: LengthClass, lane: Lane, lanes: Mapping[str, Lane]) -> str:
     name = f"infer.{heat}.{length}"
     return name if lane.name == default_lane(lanes).name else f"{name}@{lane.name}"

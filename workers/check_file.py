@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -20,18 +20,16 @@ from inference.profile import Profile, get, read_profile
 from ingest.accept import IngestConfig, accept
 from preprocess.prepare import PrepareConfig, prepare
 from validation.fields import at
-from validation.rules import Rule, Ruleset, load_ruleset
+from validation.rules import Ruleset, load_ruleset
 from workers.given import Given, read_given
 from workers.judging import judge_result
+from workers.messages import in_both
 from workers.services import Services
 
 log = logger("validate")
 
 #: The version of the answer's form; it is raised when a key changes its meaning or goes.
 FORMAT = 1
-#: What stands between the languages of a message.
-_MARK = " / "
-_BROKEN = f"the rule could not be applied{_MARK}"
 _WORST_FIRST = (Outcome.REJECT, Outcome.REVIEW, Outcome.FLAG, Outcome.PASS)
 
 
@@ -159,16 +157,3 @@ def _fields(verdict: Verdict) -> Iterator[dict[str, Any]]:
             "col": value.col,
             "verdict": value.verdict.value,
         }
-
-
-def in_both(finding: Finding, rules: Sequence[Rule]) -> tuple[str, str]:
-    """A finding's message in English and in Chinese. The values in it may hold the mark between the two themselves."""
-    if finding.message.startswith(_BROKEN):
-        english, _, chinese = finding.message.partition(_MARK)
-        return f"{english}: {chinese.partition(': ')[2]}", chinese
-    rule = next((rule for rule in rules if rule.rule_id == finding.rule), None)
-    own = [text.count(_MARK) for text in (rule.message_en, rule.message_zh)] if rule else [0, 0]
-    parts = finding.message.split(_MARK)
-    # Both languages name the same values, so what marks the values hold is the same on either side.
-    middle = 1 + own[0] + (len(parts) - 2 - sum(own)) // 2
-    return _MARK.join(parts[:middle]), _MARK.join(parts[middle:])

@@ -15,11 +15,11 @@ from dataclasses import replace
 from docmill.codec import pack, unpack
 from docmill.errors import EngineDead, EngineUnavailable, StaleAttempt
 from docmill.log import logger, say
-from docmill.types import Heat, Outcome, Part, PreparedDocument, Route
+from docmill.types import Heat, Part, PreparedDocument, Route, Status
 from inference.extract import ExtractConfig, extract
 from inference.profile import Profile, get
-from inference.prompt import overhead
-from inference.route import queue_name
+from inference.prompt import Objections, overhead
+from inference.route import better_lane, queue_name
 from preprocess.budget import split
 from preprocess.dedup import bands
 from preprocess.prepare import prepare
@@ -29,7 +29,8 @@ from storage.blobs import prepared_key
 from storage.ports import Claim, Stage
 from validation.validate import validate as judge
 from workers.engine_host import leave_with_engine
-from workers.policy import code_of, describe, policy_for
+from workers.messages import objections_of
+from workers.policy import Step, code_of, describe, policy_for
 from workers.services import Services
 
 log = logger("pipeline")
@@ -50,8 +51,9 @@ def infer(claim: Claim, use: Services) -> None:
         raise EngineUnavailable("this worker has no engine: start it with `docmill worker gpu`")
     profile = get(use.profiles, claim.profile)
     prepared = load_prepared(claim.document_id, use)
-    parts = split(prepared, _room(profile, claim.route, use))
-    config = _extract_config(claim, claim.route, use)
+    objections = _objections(claim, profile, use)
+    parts = split(prepared, _room(profile, claim.route, objections, use))
+    config = replace(_extract_config(claim, claim.route, use), objections=objections)
     extraction = use.engine.call(
         lambda engine: extract(parts, profile, engine, config),
         timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
@@ -61,17 +63,20 @@ def infer(claim: Claim, use: Services) -> None:
 
 
 def validate(claim: Claim, use: Services) -> None:
-    """Extraction → verdict → the one result, or one more reading on a better lane."""
+    """Extraction → verdict → what the policy says: the one result, a person, or one more reading on a better lane."""
     profile = get(use.profiles, claim.profile)
     extraction = use.store.extraction(claim)
     prepared = load_prepared(claim.document_id, use)
     verdict = judge(extraction, prepared, schema=profile.schema, ruleset=use.rulesets[profile.ruleset])
-    again = verdict.outcome == Outcome.REJECT and claim.rejections == 0
-    retry = _better_route(claim, profile, prepared, use) if again else None
-    use.store.finish_validate(claim, verdict, extraction, retry=retry)
+    step = use.policy.step(profile.name, verdict.outcome, claim.rejections)
+    retry = _better_route(claim, profile, prepared, use) if step == Step.RETRY else None
+    use.store.finish_validate(claim, verdict, extraction, retry=retry, ends=ENDS_AS.get(step))
     if retry is not None and retry.heat == Heat.HOT:
         use.send(claim.job_id, Stage.INFER, retry, hot=True)
 
+
+#: How a job ends by the step that the policy takes; one that is read again does not end.
+ENDS_AS = {Step.ACCEPT: Status.DONE, Step.REVIEW: Status.NEEDS_REVIEW, Step.REJECT: Status.FAILED}
 
 STEPS: dict[Stage, Callable[[Claim, Services], None]] = {
     Stage.PARSE: parse,
@@ -138,11 +143,19 @@ def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
     return prepared if prepared.parser == PARSER else None
 
 
-def _room(profile: Profile, chosen: Route, use: Services) -> int:
+def _objections(claim: Claim, profile: Profile, use: Services) -> Objections:
+    """What the rules said of the last reading, where this is another one."""
+    if claim.rejections == 0:
+        return {}
+    return objections_of(use.store.record(claim.job_id).findings, use.rulesets[profile.ruleset].rules)
+
+
+def _room(profile: Profile, chosen: Route, objections: Objections, use: Services) -> int:
     """Tokens that a lane's context leaves for the document."""
     lane = use.lane(chosen.lane)
     count = counter(use.tokenizer)
-    return lane.context_tokens - profile.max_output_tokens - overhead(profile, lambda text: count([text])[0])
+    beside = overhead(profile, lambda text: count([text])[0], objections)
+    return lane.context_tokens - profile.max_output_tokens - beside
 
 
 def _rounds(parts: tuple[Part, ...], chosen: Route, use: Services) -> int:
@@ -163,12 +176,8 @@ def _extract_config(claim: Claim, chosen: Route, use: Services) -> ExtractConfig
 
 
 def _better_route(claim: Claim, profile: Profile, prepared: PreparedDocument, use: Services) -> Route:
-    """The next lane of the profile's list that runs; the same one, with another seed, where there is no other."""
+    """Where a result that the rules rejected is read again."""
     fresh = route_claim(claim, prepared.tokens, use)
-    running = [name for name in profile.lanes if name in use.lanes]
     present = claim.route.lane if claim.route is not None else fresh.lane
-    later = running[running.index(present) + 1 :] if present in running else []
-    if not later:
-        return fresh
-    lane = use.lanes[later[0]]
+    lane = better_lane(present, fresh.heat, fresh.length_class, profile, use.lanes)
     return replace(fresh, lane=lane.name, queue=queue_name(fresh.heat, fresh.length_class, lane, use.lanes))

@@ -1,8 +1,16 @@
-"""What happens after an error: one table, as data. The first class that matches decides."""
+"""What happens after an error and after a verdict: two tables, as data.
+
+For an error the first class that matches decides. For a verdict `policy.yaml` does, or the file that the settings name.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+
+import msgspec
+import yaml
 
 from docmill.errors import (
     DeadlineExceeded,
@@ -16,6 +24,7 @@ from docmill.errors import (
     RequestError,
     SystemFault,
 )
+from docmill.types import Outcome
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,3 +67,53 @@ def code_of(error: BaseException) -> str:
 def describe(error: BaseException) -> str:
     """The reason for a person: a message of ours as it is, another's with its type."""
     return str(error) if isinstance(error, DocmillError) else f"{type(error).__name__}: {error}"
+
+
+# ---------------------------------------------------------------- after a verdict
+
+VERDICTS = Path(__file__).parent / "policy.yaml"
+
+
+class Step(StrEnum):
+    """What follows a verdict; `policy.yaml` says what each means."""
+
+    ACCEPT = "accept"
+    RETRY = "retry"
+    REVIEW = "review"
+    REJECT = "reject"
+
+
+class BrokenPolicy(ValueError):
+    """The policy file is not of its form; the message names the file, the place and the reason."""
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictPolicy:
+    """For each outcome the step after the first reading, after the second, and so on; the last one holds for the rest.
+
+    `profiles` has what is different for one profile.
+    """
+
+    default: dict[Outcome, tuple[Step, ...]]
+    profiles: dict[str, dict[Outcome, tuple[Step, ...]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if missing := [outcome.value for outcome in Outcome if not self.default.get(outcome)]:
+            raise ValueError(f"default says nothing for {', '.join(missing)}: give each outcome a list of steps")
+        for name, steps in (("default", self.default), *self.profiles.items()):
+            for outcome, line in steps.items():
+                if not line or line[-1] == Step.RETRY:
+                    raise ValueError(f"{name}: {outcome} must end in accept, review or reject, or it is read for ever")
+
+    def step(self, profile: str, outcome: Outcome, readings_before: int) -> Step:
+        """What follows this outcome of a job that was read, and rejected, so often before."""
+        steps = self.profiles.get(profile, {}).get(outcome) or self.default[outcome]
+        return steps[min(readings_before, len(steps) - 1)]
+
+
+def load_policy(file: Path = VERDICTS) -> VerdictPolicy:
+    """The policy of a file. Raises BrokenPolicy."""
+    try:
+        return msgspec.convert(yaml.safe_load(file.read_text(encoding="utf-8")), VerdictPolicy)
+    except (yaml.YAMLError, msgspec.ValidationError) as error:
+        raise BrokenPolicy(f"{file}: {error}") from error

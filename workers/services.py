@@ -23,6 +23,7 @@ from storage.jobs import JobStore
 from storage.ports import Stage
 from validation.rules import Ruleset, load_rulesets
 from workers.lease import Leases
+from workers.policy import VERDICTS, VerdictPolicy, load_policy
 from workers.publish import Publisher
 from workers.settings import Settings, settings
 
@@ -56,6 +57,10 @@ class Services:
     @cached_property
     def rulesets(self) -> Mapping[str, Ruleset]:
         return load_rulesets()
+
+    @cached_property
+    def policy(self) -> VerdictPolicy:
+        return load_policy(self.settings.policy or VERDICTS)
 
     @cached_property
     def lanes(self) -> Mapping[str, Lane]:

@@ -27,6 +27,9 @@ class Settings(BaseSettings):
     )
     profiles: Path | None = Field(default=None, description="Folder of profile YAML files; empty: the built-in ones.")
     lanes: Path | None = Field(default=None, description="Lane YAML file; empty: the built-in laptop lane.")
+    policy: Path | None = Field(
+        default=None, description="YAML file of what follows a verdict; empty: the built-in workers/policy.yaml."
+    )
     lane: str = Field(default="", description="The lane that this GPU worker serves; empty: the first of the file.")
     model: Path = Field(default=Path(".models/smollm2"), description="Model folder of the built-in laptop lane.")
     tokenizer: Path | None = Field(

@@ -273,6 +273,18 @@ def test_the_verdict_decides_how_a_job_ends(store: Jobs, outcome: Outcome, statu
     assert store.record(job_id).status == status
 
 
+@pytest.mark.parametrize("ends", [Status.DONE, Status.NEEDS_REVIEW, Status.FAILED])
+def test_a_policy_may_end_a_job_otherwise_than_its_verdict_would(store: Jobs, ends: Status) -> None:
+    job_id = accepted(store, b"one")
+    read = through_infer(store, job_id)
+    judged = verdict(Outcome.REJECT, finding("made_up", Outcome.REJECT))
+    store.finish_validate(claimed(store, job_id, Stage.VALIDATE), judged, read, retry=None, ends=ends)
+    record = store.record(job_id)
+    assert record.status == ends
+    assert [found.rule for found in record.findings] == ["made_up"]
+    assert record.result == (None if ends == Status.FAILED else read.result)
+
+
 def test_what_is_over_is_claimed_for_nothing(store: Jobs) -> None:
     job_id = accepted(store, b"one")
     through_all(store, job_id)

@@ -49,6 +49,13 @@ def test_the_answer_of_a_constrained_engine_is_taken_as_it_is() -> None:
     assert (extraction.engine, extraction.finish_reason, extraction.parts) == ("stub", "stop", 1)
 
 
+def test_a_second_reading_is_told_what_was_wrong_with_the_first() -> None:
+    engine = StubEngine()
+    job = ExtractConfig("job", objections={"en": ("/amount: 12 is not in the document",)})
+    asyncio.run(extract((part_of(*ENGLISH), part_of(*ENGLISH)), TRANSACTION, engine, job))
+    assert [request.user.count("12 is not in the document") for request in engine.requests] == [1, 1]
+
+
 def test_an_empty_answer_is_an_error_with_a_name() -> None:
     with pytest.raises(EmptyOutput, match="grammar"):
         read(part_of(*ENGLISH), script=answering(" \n"))

@@ -101,6 +101,20 @@ def test_the_overhead_is_enough_for_either_language() -> None:
     assert overhead(profile, len) > max(len(system(profile, "en")), len(system(profile, "zh")))
 
 
+def test_what_was_wrong_with_an_earlier_answer_comes_after_the_document() -> None:
+    profile, said = PROFILES["risk-report"], {"en": ("/company: is not there",), "zh": ("/company: 文件中没有",)}
+    english, chinese = (build(profile, part_of(*lines), said) for lines in (ENGLISH, CHINESE))
+    assert english.user.startswith(build(profile, part_of(*ENGLISH)).user)
+    assert "- /company: is not there\n" in english.user
+    assert "- /company: 文件中没有\n" in chinese.user
+    assert english.system == build(profile, part_of("Other.")).system
+
+
+def test_the_overhead_grows_with_what_is_said_of_an_earlier_answer() -> None:
+    profile = PROFILES["risk-report"]
+    assert overhead(profile, len, {"en": ("x" * 100,)}) > overhead(profile, len) + 100
+
+
 def test_the_schema_is_shown_as_a_form() -> None:
     schema = {"properties": {"a": {"type": ["string", "null"], "description": "name"}, "b": {"enum": ["x", None]}}}
     assert outline(schema) == '{"a":"name"|null,"b":"x"|null}'

@@ -12,6 +12,7 @@ from inference.profile import load_profiles
 from inference.route import (
     QUEUES_IN_ORDER,
     Need,
+    better_lane,
     heat_of,
     hot_score,
     length_class,
@@ -135,3 +136,27 @@ def test_every_route_leads_to_a_queue_that_its_lane_drains(
         decided = route(tokens, context, Need(age, window), vip, profile, LANES)
         assert decided.queue in queues_of(LANES[decided.lane], LANES)
         assert 0 <= decided.hot_score <= 1
+
+
+# ---------------------------------------------------------------- a second reading
+
+
+@pytest.mark.parametrize(("present", "better"), [("awq", "fp16"), ("fp8", "fp16"), ("cpu", "fp16"), ("fp16", "fp16")])
+def test_a_second_reading_is_on_the_best_lane_above_the_first_or_on_the_same(present: str, better: str) -> None:
+    lane = better_lane(present, Heat.HOT, LengthClass.SHORT, PROFILES["transaction-monitoring"], LANES)
+    assert lane.name == better
+
+
+def test_a_better_lane_must_take_such_work() -> None:
+    lanes = {**LANES, "fp16": replace(LANES["fp16"], heats=(Heat.COLD,))}
+    assert better_lane("awq", Heat.HOT, LengthClass.SHORT, PROFILES["risk-report"], lanes).name == "fp8"
+
+
+def test_of_equally_good_lanes_the_profiles_order_decides() -> None:
+    lanes = {"x": replace(LANES["cpu"], name="x", quality=3), **LANES}
+    assert better_lane("cpu", Heat.HOT, LengthClass.SHORT, PROFILES["risk-report"], lanes).name == "fp16"
+
+
+def test_without_another_lane_the_second_reading_is_on_the_same() -> None:
+    assert better_lane("cpu", Heat.HOT, LengthClass.SHORT, PROFILES["risk-report"], CPU).name == "cpu"
+    assert better_lane("gone", Heat.HOT, LengthClass.SHORT, PROFILES["risk-report"], CPU).name == "cpu"
