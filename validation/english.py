@@ -21,19 +21,18 @@ _SMALL = {
 } | {"a": Decimal(1), "half": Decimal("0.5")}  # fmt: skip
 _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _WORDS = "|".join(sorted({*_SMALL, *_LARGE, "hundred"} - {"a"}, key=len, reverse=True))
-#: Nearly every text has none of these: then no pattern is tried.
-_MAGNITUDE = re.compile(
-    r"\b(?:hundred|thousand|million|billion|trillion|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b", re.IGNORECASE
-)
+#: The end of a number word before an order of magnitude, or of tens before a hyphen: where a numeral may be.
+_LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:\s+|\s*-\s*)(?:and\s+|an?\s+)?(?:{_WORDS})\b")
+_MARKS = ("hundred", "thousand", "million", "billion", "trillion", "ty-", "ty ")
+#: As far as a numeral in words reaches.
+_REACH = 90
 _NUMBER = re.compile(rf"\b(?:a\s+)?(?:{_WORDS})(?:(?:\s*-\s*|\s+(?:and\s+|an?\s+)?)(?:{_WORDS}))*\b", re.IGNORECASE)
 _SPLIT = re.compile(r"[\s-]+")
 
 
 def scan_words(plain: str) -> Iterator[tuple[int, int, Decimal, Decimal | None]]:
     """Start, stop, value and largest order of magnitude of every number in words; plain digits are not looked at."""
-    if not _MAGNITUDE.search(plain):
-        return
-    for match in _NUMBER.finditer(plain):
+    for match in _numerals(plain):
         words = [word for word in _SPLIT.split(match.group().lower()) if word not in ("and", "an")]
         # "5.2 million" is read as digits with a scale.
         if words[0] in _LARGE or words[0] == "hundred" or (len(words) < 2):
@@ -42,6 +41,28 @@ def scan_words(plain: str) -> Iterator[tuple[int, int, Decimal, Decimal | None]]
         if value is not None:
             scale = max((Decimal(_LARGE[word]) for word in words if word in _LARGE), default=None)
             yield match.start(), match.end(), value, scale
+
+
+def _numerals(plain: str) -> Iterator[re.Match[str]]:
+    """The runs of number words. Most orders of magnitude follow digits (5.2 million): there no pattern is tried."""
+    lower, after = plain.lower(), 0
+    if len(lower) != len(plain):
+        return
+    for at in sorted(offset for mark in _MARKS for offset in _every(mark, lower)):
+        first = max(after, at - _REACH)
+        if at < after or not _LIKELY.search(lower, max(first, at - 24), at + 12):
+            continue
+        for match in _NUMBER.finditer(plain, first, at + _REACH):
+            if match.start() <= at < match.end():
+                after = match.end()
+                yield match
+
+
+def _every(mark: str, text: str) -> Iterator[int]:
+    offset = text.find(mark)
+    while offset >= 0:
+        yield offset
+        offset = text.find(mark, offset + 1)
 
 
 def english_number(words: Sequence[str]) -> Decimal | None:

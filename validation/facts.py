@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -156,16 +156,17 @@ class Facts:
                 yield self.index.place(number, offset - start, stop - start)
             offset = self.plain.find(wanted, offset + 1)
 
-    def matches(self, pattern: re.Pattern[str]) -> Mapping[int, list[tuple[int, int]]]:
-        """Where a pattern for small letters is met, by piece: the stretches in that piece."""
-        if pattern not in self._matches:
+    def located(
+        self, key: Hashable, search: Callable[[], Iterable[tuple[int, int]]]
+    ) -> Mapping[int, list[tuple[int, int]]]:
+        """Stretches of `plain` by piece, as stretches of that piece; searched once for each key."""
+        if key not in self._located:
             found: dict[int, list[tuple[int, int]]] = defaultdict(list)
-            for match in pattern.finditer(self.lower):
-                number = self.index.piece_at(match.start())
-                start = self._starts[number]
-                found[number].append((match.start() - start, match.end() - start))
-            self._matches[pattern] = dict(found)
-        return self._matches[pattern]
+            for first, last in search():
+                number = self.index.piece_at(first)
+                found[number].append((first - self._starts[number], last - self._starts[number]))
+            self._located[key] = dict(found)
+        return self._located[key]
 
     def number_of(self, piece: Piece) -> int | None:
         """The number of a piece in `pieces`."""
@@ -200,7 +201,7 @@ class Facts:
         return index
 
     @cached_property
-    def _matches(self) -> dict[re.Pattern[str], Mapping[int, list[tuple[int, int]]]]:
+    def _located(self) -> dict[Hashable, Mapping[int, list[tuple[int, int]]]]:
         return {}
 
     @cached_property

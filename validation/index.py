@@ -26,7 +26,8 @@ _MOST_GROUPS = 5
 
 _RUN = re.compile("[0-9](?:[0-9.,'\u00a0 \\n]*[0-9])?")
 _GAP = re.compile("[\u00a0 \\n]+")
-_MARK = re.compile("[.,']")
+_PLAIN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?|[0-9]+\.[0-9]+")
+_NO_MARKS = str.maketrans("", "", ".,'")
 _WRAPPED = re.compile(r"(?<=[0-9.,])\s*\n\s*(?=[0-9.,])")
 #: 1.234,56 and no 1,234.56: the document parts decimals with a comma.
 _COMMA_MARK = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:\.[0-9]{3})+,[0-9]{1,2}(?![0-9.,])")
@@ -71,7 +72,7 @@ class Index:
             if text.isdecimal():
                 index[text.strip("0")].append(match.start())
             else:
-                for key in _keys(text):
+                for key in (text.translate(_NO_MARKS).strip("0"),) if _PLAIN.fullmatch(text) else _keys(text):
                     index[key].append(match.start())
         return index
 
@@ -129,7 +130,7 @@ def _keys(text: str) -> Iterator[str]:
     groups = _GAP.split(text)
     for first in range(len(groups)):
         for last in range(first + 1, min(first + _MOST_GROUPS, len(groups)) + 1):
-            yield _MARK.sub("", "".join(groups[first:last])).strip("0")
+            yield "".join(groups[first:last]).translate(_NO_MARKS).strip("0")
     for group in groups:
         if "," in group:
-            yield from (_MARK.sub("", part).strip("0") for part in group.split(","))
+            yield from (part.translate(_NO_MARKS).strip("0") for part in group.split(","))

@@ -7,7 +7,8 @@ in its row or at the head of its column. What is beside is judged generously: a 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from functools import cache
 
 from docmill.types import BBox
@@ -30,16 +31,44 @@ _SERVED = re.compile(r"[^\S\n]*:[^\S\n]*\S|[^\n]*[0-9]")
 _ALONE = re.compile(r"[A-Za-z0-9]")
 
 
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A label's pattern, and the literal that it begins with: that is quick to look for."""
+
+    begins: str
+    words: tuple[str, ...]
+    pattern: re.Pattern[str]
+
+
 @cache
-def pattern_of(labels: tuple[str, ...]) -> re.Pattern[str]:
-    """Finds any of the labels in half width and small letters, whole words only, whatever its blanks."""
-    longest_first = sorted({half(label).strip().lower() for label in labels}, key=len, reverse=True)
-    return re.compile("|".join(map(_pattern, longest_first)))
+def labels_of(texts: tuple[str, ...]) -> tuple[Label, ...]:
+    """What finds these labels in half width and small letters, whole words only, whatever their blanks."""
+    unique = sorted({half(text).strip().lower() for text in texts} - {""}, key=len, reverse=True)
+    return tuple(map(_label, unique))
 
 
-def stands_beside(place: Place, labels: re.Pattern[str], facts: Facts) -> bool:
+def search(labels: tuple[Label, ...], lower: str) -> Iterator[tuple[int, int]]:
+    """Every stretch of text where one of the labels stands, the longest where several do."""
+    found: dict[int, int] = {}
+    for label in labels:
+        if all(word in lower for word in label.words):
+            for start, stop in _search(label, lower):
+                found.setdefault(start, stop)
+    return iter(sorted(found.items()))
+
+
+def _search(label: Label, lower: str) -> Iterator[tuple[int, int]]:
+    offset = lower.find(label.begins)
+    while offset >= 0:
+        match = label.pattern.match(lower, offset)
+        if match:
+            yield match.span()
+        offset = lower.find(label.begins, offset + 1)
+
+
+def stands_beside(place: Place, labels: tuple[Label, ...], facts: Facts) -> bool:
     """Whether one of the labels belongs to the value at this place."""
-    if _before(place, labels, facts) or any(labels.search(text.lower()) for text in _left_and_head(place, facts)):
+    if _before(place, labels, facts) or any(_in(labels, text) for text in _left_and_head(place, facts)):
         return True
     boxes = _boxes(place, labels, facts)
     box = place.bbox if boxes else None
@@ -53,7 +82,7 @@ def stands_with(place: Place, words: str, facts: Facts) -> bool:
     texts = [place.piece.printed.text]
     if grid is not None:
         texts = [cell.text for (at, _), cell in grid.cells.items() if at == row]
-    return any(wanted in fold(text).lower() for text in texts) or stands_beside(place, pattern_of((words,)), facts)
+    return any(wanted in fold(text).lower() for text in texts) or stands_beside(place, labels_of((words,)), facts)
 
 
 def printed_labels(labels: Sequence[str], value: str, facts: Facts) -> tuple[str, ...]:
@@ -64,7 +93,7 @@ def printed_labels(labels: Sequence[str], value: str, facts: Facts) -> tuple[str
 
 def _printed(label: str, facts: Facts) -> str:
     """The label in the document's spelling; empty if it does not print it."""
-    for number, stretches in facts.matches(pattern_of((label,))).items():
+    for number, stretches in met(facts, labels_of((label,))).items():
         start, stop = stretches[0]
         return " ".join(half(facts.pieces[number].printed.text)[start:stop].split())
     return ""
@@ -75,6 +104,17 @@ def heads_text(place: Place) -> bool:
     return half(place.piece.printed.text)[place.stop :].lstrip().startswith(":")
 
 
+def _in(labels: tuple[Label, ...], text: str) -> bool:
+    return next(search(labels, text.lower()), None) is not None
+
+
+def _label(text: str) -> Label:
+    words = text.split()
+    begins = words[0] if words[0].isascii() else words[0][0]
+    parts = [part for word in words for part in ((word,) if word.isascii() else word)]
+    return Label(begins, tuple(parts), re.compile(_pattern(text)))
+
+
 def _pattern(label: str) -> str:
     """Blanks are free between Chinese characters (姓　名) and needed between words."""
     words = (r"\s*".join(map(re.escape, word)) if not word.isascii() else re.escape(word) for word in label.split())
@@ -83,12 +123,17 @@ def _pattern(label: str) -> str:
     return left + text + ("(?![A-Za-z0-9])" if _ALONE.match(label[-1:]) else "")
 
 
-def _before(place: Place, labels: re.Pattern[str], facts: Facts) -> bool:
+def met(facts: Facts, labels: tuple[Label, ...]) -> Mapping[int, list[tuple[int, int]]]:
+    """Where the labels stand in a document, by piece: the stretches in that piece."""
+    return facts.located(labels, lambda: search(labels, facts.lower))
+
+
+def _before(place: Place, labels: tuple[Label, ...], facts: Facts) -> bool:
     """A label before the value in its line, or alone at the end of the line above."""
     number = facts.number_of(place.piece)
-    met = facts.matches(labels).get(number, ()) if number is not None else ()
-    plain = half(place.piece.printed.text) if met else ""
-    for _, stop in met:
+    stretches = met(facts, labels).get(number, ()) if number is not None else ()
+    plain = half(place.piece.printed.text) if stretches else ""
+    for _, stop in stretches:
         between = plain[stop : place.start]
         if stop > place.start:
             break
@@ -112,10 +157,10 @@ def _left_and_head(place: Place, facts: Facts) -> list[str]:
     return [*left, *above]
 
 
-def _boxes(place: Place, labels: re.Pattern[str], facts: Facts) -> list[tuple[BBox, bool]]:
+def _boxes(place: Place, labels: tuple[Label, ...], facts: Facts) -> list[tuple[BBox, bool]]:
     """The labels in other lines of text on the value's page, and whether each has a value in its own line."""
     found = []
-    for number, stretches in facts.matches(labels).items():
+    for number, stretches in met(facts, labels).items():
         piece = facts.pieces[number]
         if piece.page != place.page or piece.table_id is not None:
             continue

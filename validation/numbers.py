@@ -92,6 +92,9 @@ _CHINESE = re.compile(
     rf"(?:(?P<unit>[元圆圓])(?:(?P<jiao>[{DIGITS}])角)?零?(?:(?P<fen>[{DIGITS}])分)?[整正]?"
     rf"|(?P<foreign>美元|港元|港币|欧元|日元|英镑))?"
 )
+_CHARACTER = re.compile(f"[{CHARACTERS}]+")
+#: As far before a numeral as 人民币 and 负 reach.
+_LEAD = 6
 _SMALL = re.compile(rf"(?P<jiao>[{DIGITS}])角零?(?:(?P<fen>[{DIGITS}])分)?[整正]?|(?P<only>[{DIGITS}])分[整正]?")
 #: 1亿2000万 and 3亿5,000万元 and 1万5千: one number of which each piece has its own scale.
 _COMPOUND = re.compile(
@@ -349,7 +352,7 @@ def _share(printed: str) -> str:
 
 def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
     """Numerals in characters. One alone (一) is mostly a word, so it counts only with a unit or if it is asked for."""
-    for match in _CHINESE.finditer(plain):
+    for match in _numerals(plain):
         marked = match["unit"] or match["foreign"] or match["of"]
         if not (marked or single) and len(match["whole"]) < 2:
             continue
@@ -362,6 +365,20 @@ def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
     if small:
         value = chinese_amount("零", small["jiao"], small["fen"] or small["only"])
         yield Found(0, len(plain), Number(value or Decimal(0), "CNY"))
+
+
+def _numerals(plain: str) -> Iterator[re.Match[str]]:
+    """The numerals, looked for only where one of their characters stands: the whole pattern is slow to fail."""
+    after = 0
+    for run in _CHARACTER.finditer(plain):
+        match = (
+            _CHINESE.search(plain, max(after, run.start() - _LEAD), run.end() + _REACH)
+            if run.start() >= after
+            else None
+        )
+        if match is not None:
+            after = match.end()
+            yield match
 
 
 def _chinese_unit(match: re.Match[str]) -> str | None:

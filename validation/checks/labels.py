@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from validation.case import Case, Hit
 from validation.facts import Facts
 from validation.fields import Leaf, at, step
-from validation.labels import heads_text, pattern_of, printed_labels, stands_beside, stands_with
+from validation.labels import heads_text, labels_of, printed_labels, stands_beside, stands_with
 from validation.places import Place
 
 #: So many labels name what was expected.
@@ -51,7 +51,7 @@ def _strays(case: Case) -> Iterator[tuple[Leaf, Place]]:
 
 def _labelled(place: Place, labels: tuple[str, ...], facts: Facts) -> bool:
     """A value that is printed beside its label too is right, even if another printing of it is cited."""
-    label = pattern_of(labels)
+    label = labels_of(labels)
     printed = place.piece.printed.text[place.start : place.stop]
     return stands_beside(place, label, facts) or any(stands_beside(p, label, facts) for p in facts.everywhere(printed))
 
