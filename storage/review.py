@@ -99,6 +99,15 @@ def versions(connection: Connection, job_id: str, path: str | None = None) -> li
 # ---------------------------------------------------------------- acts
 
 
+def insist_on_open(review: Review) -> None:
+    """Raise Conflict if somebody has decided."""
+    if not review.is_open:
+        raise Conflict(
+            f"{review.job_id} was {review.decision} by {review.reviewer} at {review.decided_at:%Y-%m-%d %H:%M:%S} UTC:"
+            " nothing was changed; `docmill review reopen` puts a result that is done before a person again"
+        )
+
+
 def accept(connection: Connection, review: Review, by: Reviewer) -> None:
     """The result is right as it stands. Raises Conflict if somebody has decided before."""
     _decide(connection, review, by, ACCEPTED)
@@ -196,7 +205,8 @@ def _decide(connection: Connection, review: Review, by: Reviewer, decision: str,
         .values(decision=decision, reviewer=by.name, note=by.note, decided_at=func.now(), **more)
     )
     if decided.rowcount != 1:
-        raise _decided_before(connection, review)
+        insist_on_open(review_of(connection, review.job_id))
+        raise Conflict(f"{review.job_id} was decided and opened again meanwhile: look at it again")
     reason = f"{decision} by {by.name}" + (f": {by.note}" if by.note else "")
     moved = connection.execute(
         update(jobs)
@@ -205,14 +215,6 @@ def _decide(connection: Connection, review: Review, by: Reviewer, decision: str,
     )
     if moved.rowcount != 1:
         raise Conflict(f"{review.job_id} no longer waits for a review: look at it again")
-
-
-def _decided_before(connection: Connection, review: Review) -> Conflict:
-    row = connection.execute(select(reviews).where(reviews.c.review_id == review.review_id)).one()
-    return Conflict(
-        f"{review.job_id} was {row.decision} by {row.reviewer} at {row.decided_at:%Y-%m-%d %H:%M:%S} UTC: nothing was"
-        " changed; `docmill review reopen` puts a done result before a reviewer again"
-    )
 
 
 def _confirm(connection: Connection, job_id: str, by: Reviewer) -> None:

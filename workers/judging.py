@@ -12,9 +12,10 @@ from typing import Any
 
 from docmill.types import Citation, Extraction, PreparedDocument, Usage, Verdict
 from validation.examples import cite
-from validation.facts import Facts, Place, facts_of
+from validation.facts import Facts, facts_of
 from validation.fields import Leaf, at, leaves
-from validation.labels import pattern_of, stands_beside, stands_with
+from validation.labels import labels_of, stands_beside, stands_with
+from validation.places import Place
 from validation.rules import Ruleset
 from validation.validate import validate
 
@@ -60,7 +61,7 @@ def _places(citation: Citation, facts: Facts) -> Iterator[Place]:
 def _belongs(place: Place, leaf: Leaf, result: Mapping[str, Any], facts: Facts) -> bool:
     """Whether the value stands here as the field that it is given for."""
     if leaf.labels:
-        return stands_beside(place, pattern_of(leaf.labels), facts)
+        return stands_beside(place, labels_of(leaf.labels), facts)
     holder = leaf.path.rpartition("/")[0]
     words = [text for text in _texts(at(result, holder)) if text != leaf.text] if holder else []
     return any(stands_with(place, text, facts) for text in words)

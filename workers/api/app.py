@@ -7,6 +7,7 @@ from fastapi_offline import FastAPIOffline
 
 from docmill import __version__
 from workers.api.problems import answer_errors
+from workers.api.reviews import router as reviews
 from workers.api.routes import router
 from workers.services import Services
 
@@ -23,4 +24,5 @@ def make_api(use: Services) -> FastAPI:
     api.state.services = use
     answer_errors(api)
     api.include_router(router)
+    api.include_router(reviews)
     return api

@@ -124,12 +124,13 @@ def job_out(record: Record) -> Job:
         created_at=record.created_at,
         finished_at=record.finished_at,
         result=record.result,
-        findings=[_finding_out(finding) for finding in record.findings],
+        findings=[finding_out(finding) for finding in record.findings],
         links={"self": base, "result": f"{base}/result", "document": f"/v1/documents/{record.document_id}"},
     )
 
 
-def _finding_out(finding: Finding) -> FindingOut:
+def finding_out(finding: Finding) -> FindingOut:
+    """A finding as the API shows it."""
     return FindingOut(
         rule=finding.rule,
         outcome=finding.outcome,
