@@ -13,7 +13,7 @@ from rich.console import Console
 from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
-from workers import cli_rules
+from workers import cli_review, cli_rules
 from workers.settings import export, settings
 
 main = typer.Typer(
@@ -189,6 +189,7 @@ def key(tenant: Annotated[str, typer.Argument()], label: Annotated[str, typer.Op
 
 main.command()(cli_rules.validate)
 main.add_typer(cli_rules.rules, name="rules")
+main.add_typer(cli_review.review, name="review")
 
 
 def run_cli() -> None:

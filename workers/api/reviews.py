@@ -109,7 +109,7 @@ def list_reviews(
 @router.get("/{job_id}")
 def get_review(use: Use, tenant: Tenant, job_id: str) -> ReviewOut:
     """A result with its evidence; once decided, with the decision."""
-    return _shown(review.show(job_id, use, tenant=tenant))
+    return answer_of(review.show(job_id, use, tenant=tenant))
 
 
 @router.post("/{job_id}")
@@ -119,7 +119,7 @@ def decide(use: Use, tenant: Tenant, job_id: str, decision: Decision) -> ReviewO
     if not by.name:
         raise RequestError("`reviewer` is blank: say who decides")
     _act(job_id, by, decision, use)
-    return _shown(review.show(job_id, use, tenant=tenant))
+    return answer_of(review.show(job_id, use, tenant=tenant))
 
 
 def _act(job_id: str, by: Reviewer, decision: Decision, use: Services) -> None:
@@ -141,7 +141,8 @@ def _waiting(one: Review) -> dict[str, Any]:
     return {**shown, "links": links}
 
 
-def _shown(shown: Shown) -> ReviewOut:
+def answer_of(shown: Shown) -> ReviewOut:
+    """A review as the API shows it."""
     return ReviewOut(
         **_waiting(shown.review),
         result=shown.review.result,
