@@ -124,7 +124,9 @@ class Table:
 class Block:
     """A piece of a page in reading order. A table block holds its table and no text of its own.
 
-    `source` is "text" (the PDF's own text layer) or "ocr".
+    `source` is "text" (the PDF's own text layer), "ocr" (then with a `confidence`), or "ocr_layer" (a scan's own,
+    unverified). `continues`: it goes on with the last paragraph of the page before. `label` names a field, or says the
+    kind and author of an annotation.
     """
 
     kind: BlockKind
@@ -133,11 +135,14 @@ class Block:
     printed: Printed
     table: Table | None = None
     source: str = "text"
+    confidence: float | None = None
+    continues: bool = False
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as seen: width and height in points after /Rotate. `source` is "text", "ocr" or "empty"."""
+    """A page as seen: width and height in points after /Rotate. `source`: that of its blocks, or "empty"."""
 
     number: int
     width: float

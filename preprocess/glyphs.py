@@ -55,7 +55,10 @@ class Glyph(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """Characters that the PDF sets in one go, in their order; `upright` reads from left to right as seen."""
+    """Characters that the PDF sets in one go, in their order; `upright` reads from left to right as seen.
+
+    `fonts` has each font's name with the number of its glyphs, in the glyphs' order. `confidence` is that of OCR.
+    """
 
     glyphs: tuple[Glyph, ...]
     bbox: BBox
@@ -64,6 +67,8 @@ class Line:
     upright: bool = True
     rtl: bool = False
     pale: bool = False
+    fonts: tuple[tuple[str, int], ...] = ()
+    confidence: float = 1.0
 
     @property
     def text(self) -> str:
@@ -71,7 +76,8 @@ class Line:
 
     def part(self, glyphs: Iterable[Glyph]) -> Line:
         """The line with some of its glyphs only."""
-        return line_of(tuple(glyphs), bold=self.bold, upright=self.upright, rtl=self.rtl)
+        line = line_of(tuple(glyphs), bold=self.bold, upright=self.upright, rtl=self.rtl)
+        return line if self.confidence == 1.0 else replace(line, confidence=self.confidence)
 
 
 @dataclass(slots=True)
@@ -136,13 +142,15 @@ def _cross(one: BBox, other: BBox) -> bool:
 
 
 def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> Line | None:
-    glyphs = [glyph for span in spans for glyph in _glyphs(span, page)]
+    parts = [_glyphs(span, page) for span in spans]
+    glyphs = [glyph for part in parts for glyph in part]
     if all(glyph.char == " " for glyph in glyphs):
         return None
     bold = sum(len(span["chars"]) for span in spans if span["flags"] & _BOLD) * 2 > len(glyphs)
     rtl = any(span.get("bidi", 0) % 2 for span in spans)
-    line = line_of(tuple(glyphs), bold=bold, upright=upright, rtl=rtl)
-    return replace(line, pale=True) if all(_is_pale(span) for span in spans) else line
+    fonts = tuple((span["font"], len(part)) for span, part in zip(spans, parts, strict=True))
+    pale = all(_is_pale(span) for span in spans)
+    return replace(line_of(tuple(glyphs), bold=bold, upright=upright, rtl=rtl), pale=pale, fonts=fonts)
 
 
 def _is_pale(span: dict[str, Any]) -> bool:

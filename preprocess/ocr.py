@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ DPI: Final = 150
 MOST_PIXELS: Final = 4_000_000
 #: Below this the reading is noise.
 LEAST_SCORE: Final = 0.5
+#: The height at which a single line is read.
+_LINE_PIXELS: Final = 48
 #: Pixels of paper left around the ink, and how much darker ink is.
 _MARGIN: Final = 40
 _CONTRAST: Final = 80
@@ -33,14 +36,28 @@ def read_scan(page: pymupdf.Page) -> list[Line]:
     """The lines that OCR sees on a page; each character's box is its share of the line's box."""
     scale = min(DPI / 72, (MOST_PIXELS / max(1.0, abs(page.rect))) ** 0.5)
     pixels, left, top = _inked(_pixels(page, scale))
-    found = _engine()(pixels, use_cls=False)
+    found = _engine()(pixels, use_det=True, use_cls=False)
     if found.boxes is None or found.txts is None:
         return []
     lines = []
     for corners, text, score in zip(found.boxes, found.txts, found.scores, strict=True):
         if score >= LEAST_SCORE and text.strip():
-            lines.append(_line(corners + np.array([left, top]), _narrowed(text), scale))
+            line = _line(corners + np.array([left, top]), _narrowed(text), scale)
+            lines.append(replace(line, confidence=round(float(score), 3)))
     return lines
+
+
+def read_line(page: pymupdf.Page, box: BBox) -> tuple[str, float]:
+    """(what OCR reads in the box of a printed line, how sure it is)."""
+    scale = _LINE_PIXELS / max(1.0, box.y1 - box.y0)
+    pixmap = page.get_pixmap(
+        matrix=pymupdf.Matrix(scale, scale),
+        colorspace=pymupdf.csRGB,
+        alpha=False,
+        clip=pymupdf.Rect(box.x0 - 2, box.y0 - 1, box.x1 + 2, box.y1 + 1),
+    )
+    found = _engine()(_array(pixmap), use_det=False, use_cls=False)
+    return (found.txts[0], float(found.scores[0])) if found.txts else ("", 0.0)
 
 
 @lru_cache(maxsize=1)
@@ -53,7 +70,10 @@ def _engine() -> Any:
 
 
 def _pixels(page: pymupdf.Page, scale: float) -> Pixels:
-    pixmap = page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False)
+    return _array(page.get_pixmap(matrix=pymupdf.Matrix(scale, scale), colorspace=pymupdf.csRGB, alpha=False))
+
+
+def _array(pixmap: pymupdf.Pixmap) -> Pixels:
     rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)
     rgb = rows[:, : pixmap.width * 3].reshape(pixmap.height, pixmap.width, 3)
     return np.ascontiguousarray(rgb[:, :, ::-1])

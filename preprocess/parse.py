@@ -15,6 +15,7 @@ from preprocess.dedup import comparable_text, signature
 from preprocess.furniture import Furniture, furniture_blocks
 from preprocess.grids import Plumber
 from preprocess.joins import join_pages
+from preprocess.layer import Layer
 from preprocess.pages import Clock, PageReading, missing_page, read_page
 from preprocess.pdf import open_pdf, unpacks_over
 from preprocess.prepare import PrepareConfig
@@ -58,12 +59,15 @@ def parse(
 def _readings(
     data: bytes, config: PrepareConfig, left_out: Mapping[int, MissingPage], begin: Begin
 ) -> Iterator[PageReading]:
-    clock, plumber = Clock(config.wall_seconds, config.cpu_seconds), Plumber(data)
+    clock, plumber, layer = Clock(config.wall_seconds, config.cpu_seconds), Plumber(data), Layer()
     with open_pdf(data, config.max_pages) as document:
         for number in range(1, document.page_count + 1):
             begin(number, document.page_count)
             missing = left_out.get(number) or _too_costly(document, number, clock, config)
-            yield missing_page(missing) if missing else read_page(document, number, plumber, clock, ocr=config.ocr)
+            if missing:
+                yield missing_page(missing)
+            else:
+                yield read_page(document, number, plumber, layer, clock, ocr=config.ocr)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
     pymupdf.TOOLS.store_shrink(100)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
-from docmill.types import BBox, Cell, Page, PreparedDocument, Region, Table
+from docmill.types import BBox, Block, Cell, Page, PreparedDocument, Region, Table
 
 
 def tables_form(prepared: PreparedDocument) -> dict[str, Any]:
@@ -36,13 +36,16 @@ def _tables_by_page(prepared: PreparedDocument) -> dict[int, list[dict[str, Any]
 
 
 def _page(page: Page, tables: list[dict[str, Any]]) -> dict[str, Any]:
-    blocks = [
-        {"kind": block.kind.value, "bbox": _rounded(block.bbox), "text": block.printed.text, "source": block.source}
-        for block in page.blocks
-        if block.table is None
-    ]
+    blocks = [_block(block) for block in page.blocks if block.table is None]
     size = {"width": round(page.width, 2), "height": round(page.height, 2)}
     return {"page": page.number, **size, "source": page.source, "tables": tables, "blocks": blocks}
+
+
+def _block(block: Block) -> dict[str, Any]:
+    """A block without a table; what not every block has is left out where it is not."""
+    base = {"kind": block.kind.value, "bbox": _rounded(block.bbox), "text": block.printed.text, "source": block.source}
+    odd = {"confidence": block.confidence, "continues": block.continues, "label": block.label}
+    return base | {name: value for name, value in odd.items() if value}
 
 
 def _table(table: Table, region: Region, *, first: bool) -> dict[str, Any]:

@@ -28,5 +28,5 @@ def test_the_ocr_layer_of_a_scan_is_used_but_told_to_be_unverified(tmp_path: Pat
     document = pymupdf.open(stream=pdfs.scan_pdf("Penalty interest 3,883.08"), filetype="pdf")
     pdfs.write(document[0], 60, 80, "Penalty interest 3,883.08", render_mode=3)
     prepared = parsed(pdfs.finish(document), tmp_path, ocr=True)
-    assert prepared.pages[0].source == "ocr"
+    assert prepared.pages[0].source == "ocr_layer"
     assert "nobody has verified" in prepared.warnings[0]

@@ -1,0 +1,135 @@
+"""Whether a page's text layer says what is printed: fonts under doubt are looked at, and some of their lines read.
+
+Doubt is cheap and seldom (`fonts.py`, `shapes.py`), proof is by OCR, and each font of a document is judged once.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+from typing import Final
+
+import pymupdf
+
+from docmill.types import BBox
+from preprocess.fonts import NAME_LENGTH, FontFacts, facts_of_page
+from preprocess.glyphs import UNKNOWN, Glyph, Line
+from preprocess.ocr import read_line
+from preprocess.shapes import speak_against
+
+#: Glyphs of a font that are looked at, and below how many a look tells nothing.
+SAMPLE: Final = 16
+FEWEST: Final = 3
+#: Lines of a font that are read, up to so many glyphs of each.
+PROOF_LINES: Final = 4
+PROOF_GLYPHS: Final = 40
+#: A reading that is less sure than this proves nothing.
+SURE: Final = 0.8
+#: Readings of an honest layer agree with it to 0.95 and more, of a false one to less than a half.
+AGREES: Final = 0.7
+_DIGITS_TELL: Final = 3
+#: From this share of characters without a meaning on, a page cannot be read by its layer.
+UNREADABLE_SHARE: Final = 0.1
+UNREADABLE_LEAST: Final = 5
+
+
+class Layer:
+    """What is known of a document's fonts, page after page."""
+
+    def __init__(self) -> None:
+        self._facts: dict[int, FontFacts] = {}
+        self._named: dict[str, FontFacts] = {}
+        self._honest: set[str] = set()
+        self._lying: set[str] = set()
+
+    def lies(self, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
+        """Whether what the page's lines say is another text than the printed one."""
+        fonts = {font for line in lines for font, _ in line.fonts}
+        for font in sorted(fonts - self._honest - self._lying):
+            self._judge(font, page, lines)
+        return not fonts.isdisjoint(self._lying)
+
+    def _judge(self, font: str, page: pymupdf.Page, lines: Sequence[Line]) -> None:
+        """Put the font with the honest or the lying ones; with neither, if the page has too little of it to tell."""
+        if font not in self._named:
+            facts = facts_of_page(page, self._facts)
+            self._named[font] = facts.get(font[:NAME_LENGTH]) or FontFacts(doubtful=True)
+        if not self._named[font].doubtful:
+            self._honest.add(font)
+            return
+        samples = _samples(font, lines)
+        if len(samples) < FEWEST:
+            return
+        lying = speak_against(page, samples).is_serious and _is_disproved(font, page, lines)
+        (self._lying if lying else self._honest).add(font)
+
+    def unreliable(self, lines: Sequence[Line]) -> list[str]:
+        """Numbers that a character touches of which the layer says nothing: it may be their sign."""
+        found = []
+        for line in lines:
+            odd = {UNKNOWN}.union(*(self._named[font].recovered for font, _ in line.fonts if font in self._named))
+            if len(odd) > 1 or UNKNOWN in line.text:
+                found += re.findall(
+                    rf"[{re.escape(''.join(sorted(odd)))}]\d[\d.,]*|\d[\d.,]*{UNKNOWN}[\d.,]*", line.text
+                )
+        return found
+
+
+def is_unreadable(lines: Sequence[Line]) -> bool:
+    """Whether so many characters have no meaning that the printed page must be read instead."""
+    texts = [line.text for line in lines]
+    unknown = sum(text.count(UNKNOWN) for text in texts)
+    return unknown >= UNREADABLE_LEAST and unknown >= UNREADABLE_SHARE * sum(len(text) for text in texts)
+
+
+def _set_in(font: str, line: Line) -> Iterator[Glyph]:
+    """The line's glyphs of the font."""
+    start = 0
+    for name, count in line.fonts:
+        if name == font:
+            yield from line.glyphs[start : start + count]
+        start += count
+
+
+def _samples(font: str, lines: Sequence[Line]) -> dict[str, tuple[BBox, float]]:
+    """Different characters of the font where they stand, digits first."""
+    found: dict[str, tuple[BBox, float]] = {}
+    for line in lines:
+        if line.upright:
+            for glyph in _set_in(font, line):
+                if glyph.char.isalnum():
+                    found.setdefault(glyph.char, (glyph.box, glyph.size))
+    return dict(sorted(found.items(), key=lambda item: not item[0].isdigit())[:SAMPLE])
+
+
+def _is_disproved(font: str, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
+    """Whether OCR of some lines of the font surely reads something else."""
+    agreements = []
+    for line in _telling_lines(font, lines):
+        text, score = read_line(page, line.bbox)
+        if score >= SURE:
+            agreements.append(agreement(line.text, text))
+    return bool(agreements) and sum(agreements) / len(agreements) < AGREES
+
+
+def _telling_lines(font: str, lines: Sequence[Line]) -> list[Line]:
+    """Lines of the font to read, those with the most digits first."""
+    own = [line.part(line.glyphs[:PROOF_GLYPHS]) for line in lines if line.upright and any(_set_in(font, line))]
+    own.sort(key=lambda line: (-sum(char.isdigit() for char in line.text), -len(line.text)))
+    return own[:PROOF_LINES]
+
+
+def agreement(claimed: str, seen: str) -> float:
+    """How far two readings of a line are the same, from 0 to 1; the digits alone count as much as the whole."""
+    one, other = _letters(claimed), _letters(seen)
+    whole = SequenceMatcher(None, one, other, autojunk=False).ratio()
+    digits, others = ("".join(char for char in text if char.isdigit()) for text in (one, other))
+    if len(digits) < _DIGITS_TELL or len(others) < _DIGITS_TELL:
+        return whole
+    return min(whole, SequenceMatcher(None, digits, others, autojunk=False).ratio())
+
+
+def _letters(text: str) -> str:
+    return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum())
