@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from typing import Final
 
 import pymupdf
@@ -34,15 +35,20 @@ _RUNS: Final = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRS
 _CJK: Final = 0x2E80
 
 
+@dataclass(frozen=True, slots=True)
 class FontFacts:
-    """A font's claims: `doubtful` if what is printed must be looked at; `recovered` are characters that its map makes
-    control characters and its encoding tells (a minus that is mapped to U+0003)."""
+    """A font's claims: `look` is how many of its glyphs must be looked at to believe them; `recovered` are characters
+    that its map makes control characters and its encoding tells (a minus that is mapped to U+0003)."""
 
-    __slots__ = ("doubtful", "recovered")
+    look: int
+    recovered: frozenset[str] = frozenset()
 
-    def __init__(self, *, doubtful: bool, recovered: frozenset[str] = frozenset()) -> None:
-        self.doubtful = doubtful
-        self.recovered = recovered
+
+#: Nothing but the map tells, but it is as orderly as fonts are: if it lies, then of every glyph.
+_GLANCE: Final = 4
+#: The map is out of order, contradicts the encoding, or there is none.
+_CLOSE_LOOK: Final = 16
+UNKNOWN_FONT: Final = FontFacts(_CLOSE_LOOK)
 
 
 def facts_of_page(page: pymupdf.Page, known: dict[int, FontFacts]) -> dict[str, FontFacts]:
@@ -53,10 +59,10 @@ def facts_of_page(page: pymupdf.Page, known: dict[int, FontFacts]) -> dict[str, 
     facts: dict[str, FontFacts] = {}
     for xref, _, kind, name, _, encoding, *_ in page.get_fonts(full=False):
         if xref not in known:
-            known[xref] = _facts(page.parent, xref, kind, encoding) if xref else FontFacts(doubtful=kind == "Type3")
+            known[xref] = _facts(page.parent, xref, kind, encoding) if xref else UNKNOWN_FONT
         key, found = name[:NAME_LENGTH], known[xref]
-        other = facts.get(key, FontFacts(doubtful=False))
-        facts[key] = FontFacts(doubtful=found.doubtful or other.doubtful, recovered=found.recovered | other.recovered)
+        other = facts.get(key, found)
+        facts[key] = FontFacts(max(found.look, other.look), found.recovered | other.recovered)
     return facts
 
 
@@ -65,18 +71,18 @@ def _facts(document: pymupdf.Document, xref: int, kind: str, encoding: str) -> F
     try:
         claims = _to_unicode(document, xref)
         if kind == "Type0":
-            return FontFacts(doubtful=_is_doubtful_cid(claims, encoding))
+            return FontFacts(_look_of_composite(claims, encoding))
         return _simple(document, xref, kind, claims)
     except MUPDF_ERRORS as error:
         raise_if_out_of_memory(error)
-        return FontFacts(doubtful=True)
+        return UNKNOWN_FONT
 
 
-def _is_doubtful_cid(claims: Mapping[int, str], encoding: str) -> bool:
+def _look_of_composite(claims: Mapping[int, str], encoding: str) -> int:
     """Codes of a composite font are numbers of glyphs: nothing but its map tells their meaning."""
     if not claims:
-        return encoding.startswith("Identity")
-    return not _in_order(claims) or any(ord(text[0]) >= _CJK for text in claims.values())
+        return _CLOSE_LOOK if encoding.startswith("Identity") else 0
+    return _GLANCE if _in_order(claims) and all(ord(text[0]) < _CJK for text in claims.values()) else _CLOSE_LOOK
 
 
 def _in_order(claims: Mapping[int, str]) -> bool:
@@ -92,12 +98,12 @@ def _simple(document: pymupdf.Document, xref: int, kind: str, claims: Mapping[in
     """A font of one-byte codes: its encoding and its map must say the same of letters and digits."""
     base = _base_encoding(document, xref, kind)
     if not claims:
-        return FontFacts(doubtful=not base)
+        return FontFacts(0 if base else _CLOSE_LOOK)
     other = base or {code: chr(code) for code in range(0x20, 0x7F)}
     wrong = [code for code, text in claims.items() if _contradict(text, other.get(code, text))]
     recovered = frozenset(base[code] for code, text in claims.items() if text < " " and base.get(code, " ") > " ")
     unseen = kind == "Type3" or any(ord(text[0]) >= _CJK for text in claims.values())
-    return FontFacts(doubtful=len(wrong) > 1 or unseen, recovered=recovered)
+    return FontFacts(_CLOSE_LOOK if len(wrong) > 1 or unseen else 0 if base else _GLANCE, recovered)
 
 
 def _contradict(one: str, other: str) -> bool:

@@ -145,10 +145,15 @@ def _completes_number(tail: str, head: str) -> bool:
 
 def seam(before: Characters, after: Characters) -> str | None:
     """What joins two lines of a paragraph; None takes the hyphen away that parted a word."""
-    last, first = before[-1][0], after[0][0]
+    return text_seam(text_of(before[-_BREAKABLE:]), after[0][0])
+
+
+def text_seam(before: str, after: str) -> str | None:
+    """`seam` for two texts."""
+    last, first = before[-1], after[0]
     if is_cjk(last) or is_cjk(first):
         return ""
-    word = text_of(before[-_BREAKABLE:])
+    word = before[-_BREAKABLE:]
     if last in _HYPHENS and first.islower() and word[:-1].isalpha():
         return None
     return " "

@@ -14,21 +14,21 @@ from typing import Final
 import pymupdf
 
 from docmill.types import BBox
-from preprocess.fonts import NAME_LENGTH, FontFacts, facts_of_page
+from preprocess.fonts import NAME_LENGTH, UNKNOWN_FONT, FontFacts, facts_of_page
 from preprocess.glyphs import UNKNOWN, Glyph, Line
 from preprocess.ocr import read_line
 from preprocess.shapes import speak_against
 
-#: Glyphs of a font that are looked at, and below how many a look tells nothing.
-SAMPLE: Final = 16
+#: Fewer glyphs than this tell nothing.
 FEWEST: Final = 3
 #: Lines of a font that are read, up to so many glyphs of each.
 PROOF_LINES: Final = 4
 PROOF_GLYPHS: Final = 40
 #: A reading that is less sure than this proves nothing.
 SURE: Final = 0.8
-#: Readings of an honest layer agree with it to 0.95 and more, of a false one to less than a half.
+#: Readings of an honest layer agree with it to 0.95 and more; two digits that are swapped leave 0.8 of the digits.
 AGREES: Final = 0.7
+DIGITS_AGREE: Final = 0.87
 _DIGITS_TELL: Final = 3
 #: From this share of characters without a meaning on, a page cannot be read by its layer.
 UNREADABLE_SHARE: Final = 0.1
@@ -55,11 +55,10 @@ class Layer:
         """Put the font with the honest or the lying ones; with neither, if the page has too little of it to tell."""
         if font not in self._named:
             facts = facts_of_page(page, self._facts)
-            self._named[font] = facts.get(font[:NAME_LENGTH]) or FontFacts(doubtful=True)
-        if not self._named[font].doubtful:
+            self._named[font] = facts.get(font[:NAME_LENGTH], UNKNOWN_FONT)
+        samples = _samples(font, lines, self._named[font].look)
+        if not self._named[font].look:
             self._honest.add(font)
-            return
-        samples = _samples(font, lines)
         if len(samples) < FEWEST:
             return
         lying = speak_against(page, samples).is_serious and _is_disproved(font, page, lines)
@@ -93,7 +92,7 @@ def _set_in(font: str, line: Line) -> Iterator[Glyph]:
         start += count
 
 
-def _samples(font: str, lines: Sequence[Line]) -> dict[str, tuple[BBox, float]]:
+def _samples(font: str, lines: Sequence[Line], count: int) -> dict[str, tuple[BBox, float]]:
     """Different characters of the font where they stand, digits first."""
     found: dict[str, tuple[BBox, float]] = {}
     for line in lines:
@@ -101,7 +100,7 @@ def _samples(font: str, lines: Sequence[Line]) -> dict[str, tuple[BBox, float]]:
             for glyph in _set_in(font, line):
                 if glyph.char.isalnum():
                     found.setdefault(glyph.char, (glyph.box, glyph.size))
-    return dict(sorted(found.items(), key=lambda item: not item[0].isdigit())[:SAMPLE])
+    return dict(sorted(found.items(), key=lambda item: not item[0].isdigit())[:count])
 
 
 def _is_disproved(font: str, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
@@ -111,7 +110,10 @@ def _is_disproved(font: str, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
         text, score = read_line(page, line.bbox)
         if score >= SURE:
             agreements.append(agreement(line.text, text))
-    return bool(agreements) and sum(agreements) / len(agreements) < AGREES
+    if not agreements:
+        return False
+    whole, digits = (sum(values) / len(agreements) for values in zip(*agreements, strict=True))
+    return bool(whole < AGREES or digits < DIGITS_AGREE)
 
 
 def _telling_lines(font: str, lines: Sequence[Line]) -> list[Line]:
@@ -121,14 +123,16 @@ def _telling_lines(font: str, lines: Sequence[Line]) -> list[Line]:
     return own[:PROOF_LINES]
 
 
-def agreement(claimed: str, seen: str) -> float:
-    """How far two readings of a line are the same, from 0 to 1; the digits alone count as much as the whole."""
+def agreement(claimed: str, seen: str) -> tuple[float, float]:
+    """How far two readings of a line are the same, from 0 to 1: all of it, and its digits if there are some."""
     one, other = _letters(claimed), _letters(seen)
-    whole = SequenceMatcher(None, one, other, autojunk=False).ratio()
-    digits, others = ("".join(char for char in text if char.isdigit()) for text in (one, other))
-    if len(digits) < _DIGITS_TELL or len(others) < _DIGITS_TELL:
-        return whole
-    return min(whole, SequenceMatcher(None, digits, others, autojunk=False).ratio())
+    digits = ["".join(char for char in text if char.isdigit()) for text in (one, other)]
+    tell = min(map(len, digits)) >= _DIGITS_TELL
+    return _ratio(one, other), _ratio(*digits) if tell else 1.0
+
+
+def _ratio(one: str, other: str) -> float:
+    return SequenceMatcher(None, one, other, autojunk=False).ratio()
 
 
 def _letters(text: str) -> str:

@@ -10,6 +10,7 @@ import pymupdf
 
 from docmill.errors import CorruptPdf, NoText, ParserLimit
 from docmill.types import Block, MissingPage, Page, PreparedDocument
+from preprocess.breaks import mark_continued
 from preprocess.captions import tie_captions
 from preprocess.dedup import comparable_text, signature
 from preprocess.furniture import Furniture, furniture_blocks
@@ -89,11 +90,13 @@ def assemble(readings: Sequence[PageReading]) -> tuple[Page, ...]:
     taken = [furniture.take(reading.items, reading.height, reading.number) for reading in readings]
     joined = join_pages([items for items, _ in taken])
     body_size = _body_size(readings)
+    settings = [Setting(reading.number, reading.width, body_size, reading.source) for reading in readings]
+    bodies = mark_continued(
+        [tie_captions(blocks_of(items, setting)) for items, setting in zip(joined, settings, strict=True)]
+    )
     pages = []
-    for reading, items, (_, apart) in zip(readings, joined, taken, strict=True):
+    for reading, body, (_, apart) in zip(readings, bodies, taken, strict=True):
         headers, footers = furniture_blocks(apart, reading.number, reading.source)
-        setting = Setting(reading.number, reading.width, body_size, reading.source)
-        body = tie_captions(blocks_of(items, setting))
         blocks: tuple[Block, ...] = (*headers, *body, *reading.notes, *footers)
         pages.append(Page(reading.number, reading.width, reading.height, blocks, reading.source))
     return tuple(pages)

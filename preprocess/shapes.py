@@ -28,8 +28,7 @@ _CLEARLY: Final = 0.12
 #: Pixels to a glyph's em when it is drawn.
 _EM: Final = 32.0
 _INK: Final = 0.5
-#: A decorative font may have an odd glyph or two; several are doubtful, two digits already.
-_DIGITS_AGAINST: Final = 2
+#: A decorative font may have an odd glyph or two, but no odd digit.
 _FEW_AGAINST: Final = 3
 _SHARE_AGAINST: Final = 0.2
 #: Characters of one shape: none speaks against another.
@@ -65,7 +64,7 @@ class Doubt(NamedTuple):
     @property
     def is_serious(self) -> bool:
         """Whether it is worth reading some lines to know."""
-        return self.digits >= _DIGITS_AGAINST or self.against >= max(_FEW_AGAINST, _SHARE_AGAINST * self.judged)
+        return self.digits > 0 or self.against >= max(_FEW_AGAINST, _SHARE_AGAINST * self.judged)
 
 
 def speak_against(page: pymupdf.Page, samples: Mapping[str, tuple[BBox, float]]) -> Doubt:

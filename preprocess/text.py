@@ -38,6 +38,7 @@ class Row:
     bold: bool
     run: int
     segments: int = 1
+    confidence: float = 1.0
 
     @property
     def text(self) -> str:
@@ -73,7 +74,8 @@ def _row(lines: list[Line], run: int) -> Row:
     characters = row_characters(lines, segment="  ")
     bold = all(line.bold for line in lines)
     segments = _LABEL.sub("", text_of(characters)).count("  ") + 1
-    return Row(Printed.of(characters), box, max(line.size for line in lines), bold, run, segments)
+    confidence = min(line.confidence for line in lines)
+    return Row(Printed.of(characters), box, max(line.size for line in lines), bold, run, segments, confidence)
 
 
 def _middle(box: BBox) -> float:
@@ -246,7 +248,8 @@ def _block(rows: list[Row], margin: float, setting: Setting) -> Block:
     size, bold = rows[0].size, rows[0].bold
     heading = is_heading(printed.text, rows=len(rows), size=size, bold=bold, body_size=setting.body_size)
     kind = BlockKind.HEADING if heading else BlockKind.PARAGRAPH
-    return Block(kind, setting.page, box, printed, source=setting.source)
+    confidence = min(row.confidence for row in rows) if setting.source == "ocr" else None
+    return Block(kind, setting.page, box, printed, source=setting.source, confidence=confidence)
 
 
 def _paragraph(rows: Sequence[Row], margin: float) -> Characters:
