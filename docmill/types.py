@@ -166,8 +166,9 @@ class Piece:
 class Chunk:
     """A block as the model reads it, with its length in the model's own tokens and the pieces that it shows.
 
-    For a table, `text` is the whole rendering; `head` its first lines (caption, unit, header), repeated when the table
-    must be split; `rows` the body rows, each a chunk of its own. Text has no head; a long text has sentences as rows.
+    For a table, `text` is the whole rendering; `head` its first lines (caption, unit, header) and `foot` its last,
+    repeated when the table must be split; `rows` what stands between, each a chunk of its own. Text has no head; a long
+    text has sentences as rows.
     """
 
     text: str
@@ -178,6 +179,8 @@ class Chunk:
     head_tokens: int = 0
     head_pieces: tuple[Piece, ...] = ()
     rows: tuple[Chunk, ...] = ()
+    foot: str = ""
+    foot_tokens: int = 0
 
 
 @dataclass(frozen=True, slots=True)

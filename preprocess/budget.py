@@ -97,8 +97,9 @@ def _add_rows(chunk: Chunk, parts: _Open) -> None:
 
 def _rows_scrap(chunk: Chunk, rows: Sequence[Chunk]) -> _Scrap:
     pieces = dict.fromkeys((*chunk.head_pieces, *(piece for row in rows for piece in row.pieces)))
-    tokens = chunk.head_tokens + sum(row.tokens for row in rows)
-    return _Scrap(chunk.head + "".join(row.text for row in rows), tokens, rows[0].page, tuple(pieces))
+    tokens = chunk.head_tokens + chunk.foot_tokens + sum(row.tokens for row in rows)
+    text = chunk.head + "".join(row.text for row in rows) + chunk.foot
+    return _Scrap(text, tokens, rows[0].page, tuple(pieces))
 
 
 def _refuse(scrap: _Scrap, limit: int) -> NoReturn:

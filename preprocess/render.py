@@ -1,36 +1,21 @@
-"""Pages as the model reads them: compact text, `[p3]` where a page starts, tables as pipe rows under their captions."""
+"""Pages as the model reads them: compact text, `[p3]` where a page starts, tables under their captions."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Final
 
-from docmill.types import Block, BlockKind, Cell, Chunk, Page, Piece, Printed, Table
+from docmill.types import Block, BlockKind, Chunk, Page
+from preprocess.breaks import last_paragraph
+from preprocess.drafts import Draft, text_draft
 from preprocess.furniture import is_page_number
+from preprocess.join import text_seam as seam
+from preprocess.render_table import table_draft
 from preprocess.tokens import Count
 
-#: A paragraph longer than this can be split at its sentences.
-SPLIT_FROM: Final = 64
-#: Characters of a "sentence" without an end; it is cut at a space, or anywhere.
-LONGEST_SENTENCE: Final = 160
-
-_SENTENCE: Final = re.compile(r"[^。！？；!?\n]*?(?:[。！？；!?]+[”’」』）)\"]*|\.(?=\s+[A-Z(\"“])|\n|$)\s*")
 _FURNITURE: Final = frozenset({BlockKind.HEADER, BlockKind.FOOTER})
-_MARKS: Final = {BlockKind.HEADING: "## ", BlockKind.ANNOTATION: "[note] ", BlockKind.FORM_FIELD: "[field] "}
-
-
-@dataclass(frozen=True, slots=True)
-class Draft:
-    """A chunk before it is counted."""
-
-    text: str
-    page: int
-    pieces: tuple[Piece, ...]
-    head: str = ""
-    head_pieces: tuple[Piece, ...] = ()
-    rows: tuple[Draft, ...] = ()
 
 
 def anchor(page: int) -> str:
@@ -39,15 +24,42 @@ def anchor(page: int) -> str:
 
 
 def render(pages: Sequence[Page], count: Count) -> tuple[Chunk, ...]:
-    """All pages as chunks with their lengths. A running header is shown once, a page number never."""
+    """All pages as chunks with their lengths. A running header is shown once, a page number never.
+
+    A paragraph that goes on over a page break is one text, before the mark of the page on which it ends.
+    """
     shown: set[str] = set()
     chunks: list[Chunk] = []
+    waiting: list[Draft] = []
     for page in pages:
-        drafts = [draft for block in _shown(page, shown) for draft in _drafts(block)]
-        if drafts:
-            drafts[0] = _anchored(drafts[0])
-            chunks.extend(_counted(drafts, count))
-    return tuple(chunks)
+        drafts = _with_rest(waiting, [draft for block in _shown(page, shown) for draft in _drafts(block)])
+        chunks.extend(_counted(waiting, count))
+        waiting = [_anchored(drafts[0]), *drafts[1:]] if drafts else []
+    return (*chunks, *_counted(waiting, count))
+
+
+def _with_rest(before: list[Draft], drafts: list[Draft]) -> list[Draft]:
+    """Put what goes on from the page before behind its beginning; returns the other drafts of the page."""
+    rest = next((draft for draft in drafts if draft.block is not None and draft.block.continues), None)
+    last = last_paragraph([draft.block for draft in before if draft.block is not None])
+    if rest is None or last is None:
+        return drafts
+    place = next(index for index, draft in enumerate(before) if draft.block is last)
+    before[place] = _joined(before[place], rest)
+    return [draft for draft in drafts if draft is not rest]
+
+
+def _joined(one: Draft, other: Draft) -> Draft:
+    """Two parts of a paragraph as one text; a part without sentences of its own is one of the rows."""
+    first, second = one.block, other.block
+    glue = seam(first.printed.text, second.printed.text) if first and second else " "
+    text = one.text[:-1] if glue is not None else one.text[:-2]
+    rows = [*(one.rows or [one]), *(other.rows or [other])]
+    at = len(one.rows or [one]) - 1
+    cut = rows[at].text[: len(rows[at].text) - (len(one.text) - len(text))]
+    rows[at] = replace(rows[at], text=cut + (glue or ""))
+    pieces = (*one.pieces, *other.pieces)
+    return replace(one, text=text + (glue or "") + other.text, pieces=pieces, rows=tuple(rows))
 
 
 def _shown(page: Page, shown: set[str]) -> Iterator[list[Block]]:
@@ -72,9 +84,9 @@ def _shown(page: Page, shown: set[str]) -> Iterator[list[Block]]:
 def _drafts(blocks: list[Block]) -> Iterator[Draft]:
     *captions, block = blocks
     if block.table is not None:
-        yield _table_draft(captions, block.table, block.page)
+        yield table_draft(captions, block.table, block.page)
         return
-    yield from map(_text_draft, blocks)
+    yield from map(text_draft, blocks)
 
 
 def _anchored(draft: Draft) -> Draft:
@@ -83,89 +95,6 @@ def _anchored(draft: Draft) -> Draft:
         return replace(draft, head=mark + draft.head, text=mark + draft.text)
     rows = (replace(draft.rows[0], text=mark + draft.rows[0].text), *draft.rows[1:]) if draft.rows else ()
     return replace(draft, text=mark + draft.text, rows=rows)
-
-
-# ---------------------------------------------------------------- text
-
-
-def _text_draft(block: Block) -> Draft:
-    """A block of text; a long one with its sentences as rows, so that it can be split there."""
-    mark, printed = _MARKS.get(block.kind, ""), block.printed
-    text = f"{mark}{printed.text}\n"
-    rows: tuple[Draft, ...] = ()
-    if len(text) > SPLIT_FROM:
-        cuts = sentences(printed.text)
-        if len(cuts) > 1:
-            rows = tuple(_sentence(printed, start, stop, block.page) for start, stop in cuts)
-            rows = (
-                replace(rows[0], text=mark + rows[0].text),
-                *rows[1:-1],
-                replace(rows[-1], text=rows[-1].text + "\n"),
-            )
-    return Draft(text, block.page, (Piece(printed, block.page),), rows=rows)
-
-
-def _sentence(printed: Printed, start: int, stop: int, page: int) -> Draft:
-    boxes = printed.boxes[16 * start : 16 * stop]
-    part = Printed(printed.text[start:stop], boxes)
-    return Draft(part.text, page, (Piece(part, page),))
-
-
-def sentences(text: str) -> list[tuple[int, int]]:
-    """Where the sentences of a text start and stop; what has no end for long is cut at a space."""
-    cuts = []
-    for match in _SENTENCE.finditer(text):
-        start = match.start()
-        while match.end() - start > LONGEST_SENTENCE:
-            stop = text.rfind(" ", start + LONGEST_SENTENCE // 2, start + LONGEST_SENTENCE) + 1
-            stop = stop or start + LONGEST_SENTENCE
-            cuts.append((start, stop))
-            start = stop
-        if match.end() > start:
-            cuts.append((start, match.end()))
-    return cuts
-
-
-# ---------------------------------------------------------------- tables
-
-
-def _table_draft(captions: Sequence[Block], table: Table, page: int) -> Draft:
-    rows = _slots(table)
-    header = [_row_draft(table, row, cells, page) for row, cells in enumerate(rows[: table.header_rows])]
-    body = tuple(_row_draft(table, row, cells, page) for row, cells in enumerate(rows) if row >= table.header_rows)
-    ruler = "|" + "---|" * table.cols + "\n" if header else ""
-    titles = [_text_draft(caption) for caption in captions]
-    head = "".join(draft.text for draft in (*titles, *header)) + ruler
-    head_pieces = tuple(piece for draft in (*titles, *header) for piece in draft.pieces)
-    pieces = (*head_pieces, *dict.fromkeys(piece for row in body for piece in row.pieces))
-    return Draft(head + "".join(row.text for row in body), page, pieces, head, head_pieces, body)
-
-
-def _slots(table: Table) -> list[list[Cell | None]]:
-    """For each place of the table the cell to show there.
-
-    A header over several columns, and a label beside several rows, stands for all of them; a title over the whole
-    width, and a body cell over several columns, is shown once.
-    """
-    slots: list[list[Cell | None]] = [[None] * table.cols for _ in range(table.rows)]
-    for cell in table.cells:
-        header = cell.row < table.header_rows and cell.colspan < table.cols
-        for row in range(cell.row, min(table.rows, cell.row + cell.rowspan)):
-            for col in range(cell.col, min(table.cols, cell.col + (cell.colspan if header else 1))):
-                slots[row][col] = slots[row][col] or cell
-    return slots
-
-
-def _row_draft(table: Table, row: int, cells: Sequence[Cell | None], page: int) -> Draft:
-    texts = [_escaped(cell.text) if cell is not None else "" for cell in cells]
-    own = list(dict.fromkeys(cell for cell in cells if cell is not None and cell.text))
-    pieces = tuple(Piece(cell.printed, cell.page, table.table_id, cell.row, cell.col) for cell in own)
-    first = next((cell.page for cell in own if cell.row == row), page)
-    return Draft("|" + "|".join(texts) + "|\n", first, pieces)
-
-
-def _escaped(text: str) -> str:
-    return text.replace("\n", " ").replace("|", "\\|")
 
 
 # ---------------------------------------------------------------- lengths
@@ -182,14 +111,24 @@ def _countable(draft: Draft) -> Iterator[str]:
     if not draft.rows:
         yield draft.text
         return
-    yield draft.head
+    yield from (draft.head, draft.foot)
     yield from (row.text for row in draft.rows)
 
 
 def _chunk(draft: Draft, lengths: Iterator[int]) -> Chunk:
     if not draft.rows:
         return Chunk(draft.text, next(lengths), draft.page, draft.pieces)
-    head_tokens = next(lengths)
+    head_tokens, foot_tokens = next(lengths), next(lengths)
     rows = tuple(Chunk(row.text, next(lengths), row.page, row.pieces) for row in draft.rows)
-    tokens = head_tokens + sum(row.tokens for row in rows)
-    return Chunk(draft.text, tokens, draft.page, draft.pieces, draft.head, head_tokens, draft.head_pieces, rows)
+    return Chunk(
+        draft.text,
+        head_tokens + foot_tokens + sum(row.tokens for row in rows),
+        draft.page,
+        draft.pieces,
+        head=draft.head,
+        head_tokens=head_tokens,
+        head_pieces=draft.head_pieces,
+        rows=rows,
+        foot=draft.foot,
+        foot_tokens=foot_tokens,
+    )
