@@ -16,11 +16,15 @@ from validation.places import Place
 
 @dataclass(frozen=True)
 class Case:
-    """An extraction with the facts of its document; what several rules need is worked out once."""
+    """An extraction with the facts of its document; what several rules need is worked out once.
+
+    `prompt` is what the model was told besides the document: instructions, worked examples.
+    """
 
     extraction: Extraction
     facts: Facts
     schema: Mapping[str, Any]
+    prompt: tuple[str, ...] = ()
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:

@@ -65,8 +65,11 @@ def run_examples(ruleset: Ruleset) -> tuple[ExampleOutcome, ...]:
 
 def _run(ruleset: Ruleset, schema: Mapping[str, Any], case: Mapping[str, Any]) -> ExampleOutcome:
     document = typed(*case["document"])
+    if "fields" in case:
+        schema = {**schema, "properties": {**schema["properties"], **case["fields"]}}
     citations = tuple(cite(case["result"], schema, facts_of(document), case.get("cited", {})))
-    verdict = validate(extracted(case["result"], citations), document, schema=schema, ruleset=ruleset)
+    extraction = extracted(case["result"], citations, finish_reason=case.get("finish_reason", "stop"))
+    verdict = validate(extraction, document, schema=schema, ruleset=ruleset, prompt=case.get("prompt", ()))
     found = frozenset(finding.rule for finding in verdict.findings)
     return ExampleOutcome(ruleset.name, case["name"], frozenset(case["finds"]), found)
 
@@ -92,7 +95,7 @@ def cite(
             yield Citation(leaf.path, text, first.page, box, first.piece.table_id, first.piece.row, first.piece.col)
 
 
-def extracted(result: Mapping[str, Any], citations: tuple[Citation, ...]) -> Extraction:
+def extracted(result: Mapping[str, Any], citations: tuple[Citation, ...], *, finish_reason: str = "stop") -> Extraction:
     """A result as if a model had read it."""
     return Extraction(
         result=dict(result),
@@ -103,7 +106,7 @@ def extracted(result: Mapping[str, Any], citations: tuple[Citation, ...]) -> Ext
         precision="example",
         prompt_sha256="",
         seed=0,
-        finish_reason="stop",
+        finish_reason=finish_reason,
         raw="",
     )
 

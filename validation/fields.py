@@ -58,6 +58,15 @@ def descriptions(schema: Any) -> Iterator[str]:
             yield from descriptions(part)
 
 
+def example_values(schema: Any) -> Iterator[str]:
+    """The values that a schema gives as examples of its fields, at any depth."""
+    if isinstance(schema, Mapping):
+        examples = schema.get("examples", ())
+        yield from (str(value) for value in (examples if isinstance(examples, list) else ()))
+        for key, part in schema.items():
+            yield from example_values(part) if key != "examples" else ()
+
+
 def step(path: str, key: str | int) -> str:
     """The JSON pointer of a member of what `path` points to."""
     return f"{path}/{str(key).replace('~', '~0').replace('/', '~1')}"
@@ -74,6 +83,17 @@ def at(result: Any, path: str) -> Any:
         else:
             return None
     return result
+
+
+def expand(result: Any, path: str) -> Iterator[str]:
+    """The pointers that a pointer with `*` for every item stands for."""
+    before, star, after = path.partition("/*")
+    if not star:
+        yield path
+        return
+    items = at(result, before)
+    for index in range(len(items) if isinstance(items, list) else 0):
+        yield from expand(result, f"{step(before, index)}{after}")
 
 
 def _walk(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: str) -> Iterator[Leaf]:

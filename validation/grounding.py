@@ -50,7 +50,8 @@ class Grounding:
 
     def number_at(self, place: Place | None) -> Number | None:
         """The number as it is meant at a place, by default at the likeliest."""
-        return self.meant.get(place) if place in self.meant else next(iter(self.meant.values()), None)
+        own = self.meant.get(place) if place else None
+        return own or next(iter(self.meant.values()), None)
 
 
 def ground(leaf: Leaf, facts: Facts) -> Grounding:

@@ -24,6 +24,7 @@ from docmill.types import Outcome
 from validation.case import Judge
 from validation.checks import CHECKS
 from validation.expressions import expression
+from validation.statutes import known_statutes
 
 RULESETS = Path(__file__).parent / "rulesets"
 _FORMAT = RULESETS / "format.schema.yaml"
@@ -208,7 +209,19 @@ def _judge_of_check(source: _Source, number: int, entry: Mapping[str, Any]) -> J
     error = best_match(Draft202012Validator(check.schema).iter_errors(parameters))
     if error is not None:
         source.refuse(f"with: {'/'.join(map(str, error.absolute_path))} {error.message}", number)
-    return partial(check.run, **parameters)
+    return partial(check.run, **_with_table(source, number, parameters))
+
+
+def _with_table(source: _Source, number: int, parameters: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A table of statutes stands beside its ruleset, and is read when that is loaded."""
+    if "table" not in parameters:
+        return parameters
+    path = source.path.parent / parameters["table"]
+    try:
+        known_statutes(path)
+    except ValueError as fault:
+        source.refuse(f"with: table: {fault}", number)
+    return {**parameters, "table": str(path)}
 
 
 def _judge(source: _Source, number: int, entry: Mapping[str, Any]) -> Judge:

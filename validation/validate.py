@@ -33,10 +33,18 @@ _WORST_FIRST = (Outcome.REJECT, Outcome.REVIEW, Outcome.FLAG, Outcome.PASS)
 
 
 def validate(
-    extraction: Extraction, document: PreparedDocument, *, schema: Mapping[str, Any], ruleset: Ruleset
+    extraction: Extraction,
+    document: PreparedDocument,
+    *,
+    schema: Mapping[str, Any],
+    ruleset: Ruleset,
+    prompt: Iterable[str] = (),
 ) -> Verdict:
-    """Apply a ruleset to what was read of a document. `schema` is the profile's, with its `x-source` marks."""
-    case = Case(extraction, facts_of(document), schema)
+    """Apply a ruleset to what was read of a document.
+
+    `schema` is the profile's, with its `x-source` marks; `prompt` is what the model was told besides the document.
+    """
+    case = Case(extraction, facts_of(document), schema, tuple(prompt))
     findings = tuple(finding for rule in ruleset.rules for finding in _apply(rule, case))
     return Verdict(
         outcome=_worst(finding.outcome for finding in findings),

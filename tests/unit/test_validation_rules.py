@@ -51,7 +51,7 @@ def test_every_rule_of_a_ruleset_has_an_example_in_which_it_speaks(name: str) ->
 
 def test_every_built_in_profile_has_a_ruleset_that_extends_common() -> None:
     for name in ("risk-report", "transaction-monitoring", "customer-screening"):
-        assert BUILT_IN[name].label == f"{name}@1 common@1"
+        assert BUILT_IN[name].label == f"{name}@2 common@2"
         assert {"number-ungrounded", "schema-violated"} <= {rule.rule_id for rule in BUILT_IN[name].rules}
 
 
@@ -63,7 +63,7 @@ def test_a_rule_that_is_written_again_replaces_the_inherited_one(tmp_path: Path)
     by_id = {rule.rule_id: rule for rule in ruleset.rules}
     assert by_id["schema-violated"].severity == Outcome.FLAG
     assert "repetition" not in by_id and "repetition-loop" in by_id
-    assert ruleset.label == "mine@7 common@1"
+    assert ruleset.label == "mine@7 common@2"
 
 
 def test_rulesets_of_one_folder_extend_each_other_in_any_order(tmp_path: Path) -> None:

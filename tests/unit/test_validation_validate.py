@@ -117,7 +117,7 @@ def test_a_result_that_copies_what_is_printed_passes() -> None:
     verdict = judged(RESULT)
     assert verdict.findings == ()
     assert verdict.outcome == Outcome.PASS
-    assert verdict.ruleset == "common@1"
+    assert verdict.ruleset == "common@2"
 
 
 @pytest.mark.parametrize("text", ["12345.60", "12,345.6", "１２，３４５．６０", "12.345,60", "12 345.60", "¥12,345.60"])

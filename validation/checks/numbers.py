@@ -7,13 +7,14 @@ from dataclasses import replace
 from decimal import Decimal
 
 from validation.case import Case, Hit, hit_at
-from validation.checks.terms import CITATION
 from validation.dates import scan_dates
 from validation.facts import Facts
 from validation.fields import Leaf
 from validation.grounding import Ground
 from validation.index import significand
 from validation.numbers import Number, in_table, scan_numbers
+from validation.statutes import statutes_in
+from validation.text import half
 
 
 def readable(case: Case) -> Iterator[Hit]:
@@ -62,7 +63,7 @@ def _with(case: Case, how: Ground) -> Iterator[Hit]:
 
 def _prose_of(leaf: Leaf, facts: Facts, digits: int) -> Iterator[Hit]:
     days = list(scan_dates(leaf.text))
-    statutes = [citation.span() for citation in CITATION.finditer(leaf.text)]
+    statutes = [citation.span() for citation in statutes_in(half(leaf.text))]
     for dated in days:
         if dated.readings and not any(day in facts.days for day in dated.readings):
             yield Hit(path=leaf.path, text=dated.text)

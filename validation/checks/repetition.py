@@ -10,9 +10,16 @@ from typing import Any
 
 from validation.case import Case, Hit
 from validation.fields import step
+from validation.text import half
 
 #: A word, or one character of a script without spaces.
 _TOKEN = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W\u3040-\u30ff\u3400-\u9fff]+")
+#: The same words on both sides of "or"; between figures and short words a slash may part a date or a code.
+_DOUBLED = re.compile(
+    r"(?<![^\W_])(?P<said>[^\W\d_][^\n,.;:|/]{1,60}?)\s*(?:,?\s+(?:or|and/or|versus|vs\.?)\s+|\s*[/|]\s*)(?P=said)(?![^\W_])"
+    r"|(?P<zh>[\u3400-\u9fff]{2,20})(?:或者?|还是|/)(?P=zh)(?![\u3400-\u9fff])",
+    re.IGNORECASE,
+)
 #: Below this many n-grams, one natural repetition is a large share.
 _FEWEST = 20
 #: A loop is looked for in the last characters: this many are enough for three turns of a long sentence.
@@ -39,6 +46,14 @@ def tail(case: Case, *, times: int = 3) -> Iterator[Hit]:
         unit = _loop(leaf.text.rstrip()[-_TAIL:], times)
         if unit:
             yield Hit(path=leaf.path, text=leaf.text[-80:], detail=unit.strip())
+
+
+def alternatives(case: Case) -> Iterator[Hit]:
+    """Two alternatives that are one: "high or high", "low / low", 高或高."""
+    for leaf in case.leaves:
+        match = _DOUBLED.search(half(leaf.text)) if isinstance(leaf.value, str) and leaf.source != "number" else None
+        if match and not (leaf.grounded and case.facts.find(match.group())):
+            yield Hit(path=leaf.path, text=match.group(), detail=match["said"] or match["zh"])
 
 
 def items(case: Case, *, times: int = 3) -> Iterator[Hit]:

@@ -1,0 +1,167 @@
+"""A number stands in the right cell: under the period that its field speaks of, in the row that its name speaks of.
+
+"The number is somewhere in the document" lets last year's figure pass for this year's. What a field speaks of is said
+by its name (net_profit_2024), by a field beside it (period, year), by its label, or by the date of the whole result.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from functools import cache
+from pathlib import Path
+
+import yaml
+
+from validation.case import Case, Hit, hit_at
+from validation.columns import Heading, heading_of
+from validation.dates import parse_date
+from validation.fields import at
+from validation.grid import Grid
+from validation.grounding import Ground, Grounding
+from validation.labels import labels_of, stands_beside
+from validation.places import Place
+from validation.relative import document_date
+from validation.text import half
+
+GLOSSARY = Path(__file__).parent.parent / "rulesets" / "glossary.table.yaml"
+
+_YEAR = re.compile(r"(?<![0-9])(?:FY)?((?:19|20)[0-9]{2})(?![0-9])", re.IGNORECASE)
+#: Fields that say of which period their neighbours are.
+_PERIOD_FIELDS = frozenset({"period", "year", "as_of", "fiscal_year", "quarter", "期间", "年度", "年份", "报告期"})
+_WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]+")
+
+
+def period(case: Case) -> Iterator[Hit]:
+    """A number under another period's column than the one that its field speaks of."""
+    whole = _whole_period(case)
+    for grounding in case.standing("number"):
+        if grounding.ground != Ground.FOUND:
+            continue
+        own = _own_period(case, grounding)
+        wanted = own or whole
+        if wanted is None:
+            continue
+        places = _standing(case, grounding)
+        wrong = _wrong_column(case, _in_row(case, grounding, places) or places, wanted, strict=own is not None)
+        if wrong is not None:
+            yield hit_at(grounding, wrong)
+
+
+def named(case: Case) -> Iterator[Hit]:
+    """A number that stands in no row of its field's name, where the document has such a row in the same table.
+
+    For fields without labels of their own: the name is looked up in the glossary, in both languages.
+    """
+    for grounding in case.standing("number"):
+        if grounding.ground == Ground.FOUND and not grounding.leaf.labels:
+            row = _other_row(case, grounding)
+            if row:
+                yield hit_at(grounding, row)
+
+
+def _other_row(case: Case, grounding: Grounding) -> str | None:
+    """The label of the row that the field's name speaks of, where the number stands in another."""
+    terms, places = _terms(grounding.leaf.path), _standing(case, grounding)
+    if not terms or _in_row(case, grounding, places):
+        return None
+    return next((row for place in places if (row := _row_named(case.facts.grid(place), terms))), None)
+
+
+# ---------------------------------------------------------------- periods
+
+
+def _standing(case: Case, grounding: Grounding) -> Sequence[Place]:
+    """Where the value is cited, else every place where it stands."""
+    cited = case.cited(grounding.leaf.path)
+    return (cited,) if cited else grounding.places
+
+
+def _in_row(case: Case, grounding: Grounding, places: Sequence[Place]) -> list[Place]:
+    """The places beside the field's labels, or beside what the glossary gives for its name."""
+    labels = labels_of(grounding.leaf.labels or _terms(grounding.leaf.path))
+    return [place for place in places if labels and stands_beside(place, labels, case.facts)]
+
+
+def _own_period(case: Case, grounding: Grounding) -> Heading | None:
+    """The period that the field's name, a field beside it or the label beside it speaks of."""
+    parent, _, name = grounding.leaf.path.rpartition("/")
+    year = _YEAR.search(name.replace("_", " "))
+    if year:
+        return Heading(years=frozenset({int(year[1])}))
+    beside = at(case.extraction.result, parent)
+    for key, value in beside.items() if isinstance(beside, dict) else ():
+        if key.lower() in _PERIOD_FIELDS and value and parent:
+            return heading_of(str(value), None)
+    labels = [str(value) for key, value in beside.items() if key != name] if isinstance(beside, dict) and parent else []
+    years = {int(match[1]) for label in labels if not parse_date(label) for match in _YEAR.finditer(half(label))}
+    return Heading(years=frozenset(years)) if len(years) == 1 else None
+
+
+def _whole_period(case: Case) -> Heading | None:
+    """The period of the whole result: that of the one date that is its own."""
+    found = [one for one in case.standing("date") if one.ground == Ground.FOUND and one.leaf.path.count("/") == 1]
+    days = [dated for one in found if (dated := parse_date(one.leaf.text))]
+    if len(days) != 1:
+        return None
+    known = days[0].days(case.facts.day_first)
+    return heading_of(days[0].text, None) if known or days[0].period else None
+
+
+def _wrong_column(case: Case, places: Sequence[Place], wanted: Heading, *, strict: bool) -> str | None:
+    """The head of the column that the number stands under instead of the one that is wanted; None if it may be right.
+
+    A period of the whole result is only held against a table that has a column for exactly that period.
+    """
+    wrong: list[str] = []
+    for place in places:
+        grid = case.facts.grid(place)
+        if grid is None or place.piece.col is None:
+            return None
+        headings = _headings(grid, case)
+        mine = headings.get(place.piece.col)
+        right = [col for col, heading in headings.items() if heading.meets(wanted)]
+        if not mine or not right or place.piece.col in right or _unlike(headings, right, strict):
+            return None
+        wrong.append(" / ".join(grid.heads(place.piece.row or 0, right[0])))
+    return wrong[0] if wrong else None
+
+
+def _unlike(headings: Mapping[int, Heading], right: Sequence[int], strict: bool) -> bool:
+    return not strict and len(right) == len(headings)
+
+
+def _headings(grid: Grid, case: Case) -> Mapping[int, Heading]:
+    """The periods of a table's columns, of those that name one."""
+    anchor: date | None = document_date(case.facts)
+    found = {col: heading_of(" ".join(grid.heads(grid.head_rows, col)), anchor) for col in range(1, grid.table.cols)}
+    return {col: heading for col, heading in found.items() if heading is not None}
+
+
+# ---------------------------------------------------------------- names
+
+
+@cache
+def glossary() -> tuple[frozenset[str], ...]:
+    """Terms of statements that mean the same, in both languages."""
+    return tuple(
+        frozenset(half(term).lower() for term in terms) for terms in yaml.safe_load(GLOSSARY.read_text("utf-8"))
+    )
+
+
+@cache
+def _terms(path: str) -> tuple[str, ...]:
+    """What the document may print for a field of this name."""
+    name = " ".join(_WORD.findall(path.rpartition("/")[2].lower()))
+    same = [terms for terms in glossary() if name in terms]
+    return tuple(sorted({term for terms in same for term in terms}))
+
+
+def _row_named(grid: Grid | None, terms: tuple[str, ...]) -> str | None:
+    """The label of the row that has this name."""
+    for row in range(grid.head_rows, grid.table.rows) if grid else ():
+        label = grid.text(row, 0) if grid else ""
+        if re.sub(r"^\W+|\W+$", "", label.lower()) in terms:
+            return label
+    return None

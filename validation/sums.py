@@ -1,0 +1,169 @@
+"""What must add up in a table, found from the table itself.
+
+A relation is a set of lines (rows or columns) that add up to another, such as the rows above a total. Which rows those
+are a table does not say; the relation that holds in one column is the one that must hold in the others. A line where it
+does not hold is reported if one slip in one cell explains it (a digit, two digits swapped, a sign, a power of ten) or
+if its labels leave no doubt. So an average below a column of prices is no error, and a misread digit is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from functools import cached_property
+
+from docmill.types import Cell
+from validation.grid import Grid
+from validation.index import significand
+from validation.numbers import Number, parse_number
+
+#: Digits of a sum below which it may hold by chance.
+_TELLING = 3
+_BLANK = "-–—−/ "
+
+
+@dataclass(frozen=True, slots=True)
+class Amount:
+    """A cell's printed number; `cell` is None for a blank, which counts as nothing."""
+
+    value: Decimal
+    cell: Cell | None = None
+    relative: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Slip:
+    """A sum that does not hold: the cell that one slip would explain (else the sum's own) and what it should say."""
+
+    cell: Cell
+    expected: Decimal
+    cells: tuple[Cell, ...]
+
+
+Relation = Mapping[int, int]
+"""Line numbers with their factors: parts with +1 or -1, the line that they make with -1; together nothing."""
+
+
+@dataclass(frozen=True)
+class Lines:
+    """A table's numbers, by line and place in the line; `across` turns it, so that its columns are the lines."""
+
+    grid: Grid
+    across: bool = False
+
+    @cached_property
+    def count(self) -> int:
+        return self.grid.table.cols if self.across else self.grid.table.rows
+
+    @cached_property
+    def places(self) -> range:
+        """Where numbers can stand in a line."""
+        if self.across:
+            return range(self.grid.head_rows, self.grid.table.rows)
+        return range(1, self.grid.table.cols)
+
+    def amount(self, line: int, place: int) -> Amount | None:
+        """The number there; None for a text."""
+        key = (line, place)
+        if key not in self._amounts:
+            self._amounts[key] = self._read(line, place)
+        return self._amounts[key]
+
+    @cached_property
+    def _amounts(self) -> dict[tuple[int, int], Amount | None]:
+        return {}
+
+    def _read(self, line: int, place: int) -> Amount | None:
+        cell = self.grid.cells.get((place, line) if self.across else (line, place))
+        text = cell.text.strip() if cell else ""
+        if not text.strip(_BLANK):
+            return Amount(Decimal(0))
+        number: Number | None = parse_number(text)
+        return Amount(number.value, cell, number.relative) if number else None
+
+    def residual(self, relation: Relation, place: int) -> Decimal | None:
+        """By how much the relation is off there; None where it cannot be asked."""
+        amounts = self.amounts(relation, place)
+        return sum((one.value * relation[line] for line, one in amounts.items()), Decimal(0)) if amounts else None
+
+    def amounts(self, relation: Relation, place: int) -> dict[int, Amount]:
+        """The numbers of a relation at a place; empty if one is a text, kinds are mixed or too few are printed."""
+        found = {line: self.amount(line, place) for line in relation}
+        amounts = {line: one for line, one in found.items() if one is not None}
+        printed = [one for one in amounts.values() if one.cell is not None]
+        whole = next(reversed(relation))
+        if len(amounts) < len(found) or len(printed) < 3 or amounts[whole].cell is None:
+            return {}
+        return amounts if len({one.relative for one in printed}) == 1 else {}
+
+    def holds(self, relation: Relation, place: int) -> bool | None:
+        residual = self.residual(relation, place)
+        return None if residual is None else abs(residual) <= slack(self.amounts(relation, place).values())
+
+
+def slack(amounts: Iterable[Amount]) -> Decimal:
+    """Half of the last printed digit for each number that is not exact."""
+    return rounding([one.value for one in amounts if one.cell is not None])
+
+
+def rounding(values: Sequence[Decimal]) -> Decimal:
+    """What numbers rounded to their last printed digit may be off by, together."""
+    exponents = [exponent for value in values if isinstance(exponent := value.as_tuple().exponent, int)]
+    return Decimal(1).scaleb(max(exponents, default=0)) * len(values) / 2
+
+
+def broken(lines: Lines, relation: Relation, *, sure: bool = False) -> Iterator[Slip]:
+    """Where a relation does not hold, if it is known to be one: by its labels (`sure`), or by other places."""
+    judged = {place: lines.holds(relation, place) for place in lines.places}
+    telling = [place for place, holds in judged.items() if holds and _tells(lines, relation, place)]
+    failing = [place for place, holds in judged.items() if holds is False]
+    if not (sure or telling) or len(failing) > max(len(telling), 1):
+        return
+    for place in failing:
+        slip = _slip(lines, relation, place, sure)
+        if slip is not None:
+            yield slip
+
+
+def _tells(lines: Lines, relation: Relation, place: int) -> bool:
+    """Whether it can hardly hold by chance there."""
+    whole = next(reversed(relation))
+    amounts = lines.amounts(relation, place)
+    parts = [one for line, one in amounts.items() if line != whole and one.value]
+    return len(amounts[whole].value.as_tuple().digits) >= _TELLING and len(parts) >= 2
+
+
+def _slip(lines: Lines, relation: Relation, place: int, sure: bool) -> Slip | None:
+    amounts, residual = lines.amounts(relation, place), lines.residual(relation, place) or Decimal(0)
+    cells = tuple(one.cell for one in amounts.values() if one.cell is not None)
+    for line, one in reversed(amounts.items()):
+        expected = one.value - residual * relation[line]
+        if one.cell is not None and one_slip(one.value, expected):
+            return Slip(one.cell, expected, cells)
+    whole = amounts[next(reversed(relation))]
+    if sure and whole.cell is not None:
+        return Slip(whole.cell, whole.value - residual * relation[next(reversed(relation))], cells)
+    return None
+
+
+def one_slip(printed: Decimal, expected: Decimal) -> bool:
+    """A sign, a power of ten, one digit or two neighbours apart."""
+    if not printed or not expected:
+        return False
+    if printed == -expected or significand(printed) == significand(expected):
+        return True
+    left, right = (re.sub(r"\D", "", f"{value:f}") for value in _aligned(printed, expected))
+    apart = [index for index, (one, other) in enumerate(zip(left, right, strict=False)) if one != other]
+    if len(left) != len(right) or (printed < 0) != (expected < 0):
+        return False
+    swapped = len(apart) == 2 and apart[1] == apart[0] + 1 and left[apart[0]] == right[apart[1]]
+    return len(apart) == 1 or (swapped and left[apart[1]] == right[apart[0]])
+
+
+def _aligned(one: Decimal, other: Decimal) -> tuple[Decimal, Decimal]:
+    """Both with as many decimals as the finer has."""
+    exponent = min(value.as_tuple().exponent for value in (one, other) if isinstance(value.as_tuple().exponent, int))
+    unit = Decimal(1).scaleb(int(exponent))
+    return one.quantize(unit), other.quantize(unit)
