@@ -38,7 +38,8 @@ _ONCE_OR_MORE = 2
 class Evidence:
     """What speaks for a value and against it; 0 where nothing is known.
 
-    `absent` 1: the document does not print it. `label` 1: it stands beside its label; -1: the label stands elsewhere.
+    `absent` 1: the document does not print it. `label` 1: it stands beside its label. `astray` 1: its label stands
+    elsewhere.
     `unique` 1: it is printed once. `arithmetic` 1: a sum in its table confirms it. `flagged`, `doubted` 1: a rule
     flags it; sends it to review, or rejects it. `misread`: 1 less the agreement of the readings of its place (tables
     read twice, OCR). `logprob`: the mean log-probability of its tokens, where the engine gives it.
@@ -46,6 +47,7 @@ class Evidence:
 
     absent: float = 0.0
     label: float = 0.0
+    astray: float = 0.0
     unique: float = 0.0
     arithmetic: float = 0.0
     flagged: float = 0.0
@@ -56,11 +58,12 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each kind of evidence counts, in log-odds. The first seven are fitted; the last two are set by judgement."""
+    """What each kind of evidence counts, in log-odds. The first eight are fitted; the last two are set by judgement."""
 
     bias: float = 1.0
     absent: float = -5.0
     label: float = 1.5
+    astray: float = -3.0
     unique: float = 0.5
     arithmetic: float = 0.5
     flagged: float = -1.5
@@ -124,24 +127,24 @@ class _Evidence:
         said = {"flagged": float(judged == Outcome.FLAG), "doubted": float(judged in (Outcome.REVIEW, Outcome.REJECT))}
         if grounding.ground != Ground.FOUND or place is None:
             return Evidence(absent=float(grounding.ground != Ground.FOUND), **said)
+        beside = self._beside(leaf, place)
         return Evidence(
-            label=self._label(leaf, place),
+            label=float(beside is True),
+            astray=float(beside is False),
             unique=float(_times(grounding, self.case.facts) < _ONCE_OR_MORE),
             arithmetic=self._arithmetic(place),
             misread=1 - self._agreement(place),
             **said,
         )
 
-    def _label(self, leaf: Leaf, place: Place) -> float:
+    def _beside(self, leaf: Leaf, place: Place) -> bool | None:
+        """Whether it stands where its label does; None where no label of it is printed."""
         facts = self.case.facts
         if leaf.labels:
-            if stands_beside(place, labels_of(leaf.labels), facts):
-                return 1.0
-            return -1.0 if printed_labels(leaf.labels, leaf.text, facts) else 0.0
+            here = stands_beside(place, labels_of(leaf.labels), facts)
+            return here or (False if printed_labels(leaf.labels, leaf.text, facts) else None)
         words = [text for text in self._neighbours(leaf) if text != leaf.text]
-        if not words:
-            return 0.0
-        return 1.0 if any(stands_with(place, text, facts) for text in words) else -1.0
+        return any(stands_with(place, text, facts) for text in words) if words else None
 
     def _neighbours(self, leaf: Leaf) -> Iterator[str]:
         """What else its own object copied: the words that label it in an item of a list."""

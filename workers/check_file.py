@@ -156,4 +156,5 @@ def _fields(verdict: Verdict) -> Iterator[dict[str, Any]]:
             "row": value.row,
             "col": value.col,
             "verdict": value.verdict.value,
+            "confidence": value.confidence,
         }

@@ -1,7 +1,8 @@
-"""Judging a result that no engine of ours has read: one from a file, or one that a reviewer has corrected.
+"""Judging a result: the rules' verdict, with the confidence of each value.
 
-Where a result comes without citations, each value is looked up in the document: beside its label or with its neighbours
-if it is printed there, else where it stands first.
+A result may come from an engine of ours, from a file, or from a reviewer who corrected it. Where it comes without
+citations, each value is looked up in the document: beside its label or with its neighbours if it is printed there, else
+where it stands first.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ from dataclasses import replace
 from typing import Any
 
 from docmill.types import Citation, Extraction, PreparedDocument, Usage, Verdict
+from validation.confidence import with_confidence
 from validation.examples import cite
 from validation.facts import Facts, facts_of
 from validation.fields import Leaf, at, leaves
@@ -34,7 +36,15 @@ def judge_result(
 ) -> Verdict:
     """The verdict on a result of any origin. Its values are looked up where it brings no citations."""
     found = tuple(locate(result, schema, facts_of(document))) if citations is None else citations
-    return validate(as_read(result, found, raw=raw), document, schema=schema, ruleset=ruleset)
+    return judge(as_read(result, found, raw=raw), document, schema=schema, ruleset=ruleset)
+
+
+def judge(
+    extraction: Extraction, document: PreparedDocument, *, schema: Mapping[str, Any], ruleset: Ruleset
+) -> Verdict:
+    """What the rules say of a reading, and how sure each of its values is."""
+    verdict = validate(extraction, document, schema=schema, ruleset=ruleset)
+    return with_confidence(verdict, extraction, document, schema)
 
 
 def as_read(result: dict[str, Any], citations: tuple[Citation, ...], *, raw: str = "") -> Extraction:

@@ -27,8 +27,8 @@ from preprocess.tokens import counter
 from preprocess.version import PARSER
 from storage.blobs import prepared_key
 from storage.ports import Claim, Stage
-from validation.validate import validate as judge
 from workers.engine_host import leave_with_engine
+from workers.judging import judge
 from workers.messages import objections_of
 from workers.policy import Step, code_of, describe, policy_for
 from workers.services import Services
