@@ -41,6 +41,10 @@ class Case:
         return tuple(ground(leaf, self.facts) for leaf in self.leaves if leaf.grounded)
 
     @cached_property
+    def by_path(self) -> Mapping[str, Grounding]:
+        return {grounding.leaf.path: grounding for grounding in self.grounded}
+
+    @cached_property
     def citations(self) -> Mapping[str, Citation]:
         return {citation.path: citation for citation in self.extraction.citations}
 

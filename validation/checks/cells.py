@@ -43,8 +43,8 @@ def period(case: Case) -> Iterator[Hit]:
         wanted = own or whole
         if wanted is None:
             continue
-        places = _standing(case, grounding)
-        wrong = _wrong_column(case, _in_row(case, grounding, places) or places, wanted, strict=own is not None)
+        places = _in_row(case, grounding) or grounding.places
+        wrong = _wrong_column(case, places, wanted, strict=own is not None)
         if wrong is not None:
             yield hit_at(grounding, wrong)
 
@@ -63,25 +63,19 @@ def named(case: Case) -> Iterator[Hit]:
 
 def _other_row(case: Case, grounding: Grounding) -> str | None:
     """The label of the row that the field's name speaks of, where the number stands in another."""
-    terms, places = _terms(grounding.leaf.path), _standing(case, grounding)
-    if not terms or _in_row(case, grounding, places):
+    terms = _terms(grounding.leaf.path)
+    if not terms or _in_row(case, grounding):
         return None
-    return next((row for place in places if (row := _row_named(case.facts.grid(place), terms))), None)
+    return next((row for place in grounding.places if (row := _row_named(case.facts.grid(place), terms))), None)
 
 
 # ---------------------------------------------------------------- periods
 
 
-def _standing(case: Case, grounding: Grounding) -> Sequence[Place]:
-    """Where the value is cited, else every place where it stands."""
-    cited = case.cited(grounding.leaf.path)
-    return (cited,) if cited else grounding.places
-
-
-def _in_row(case: Case, grounding: Grounding, places: Sequence[Place]) -> list[Place]:
+def _in_row(case: Case, grounding: Grounding) -> list[Place]:
     """The places beside the field's labels, or beside what the glossary gives for its name."""
     labels = labels_of(grounding.leaf.labels or _terms(grounding.leaf.path))
-    return [place for place in places if labels and stands_beside(place, labels, case.facts)]
+    return [place for place in grounding.places if labels and stands_beside(place, labels, case.facts)]
 
 
 def _own_period(case: Case, grounding: Grounding) -> Heading | None:

@@ -10,6 +10,8 @@ from validation.fields import Leaf, at, step
 from validation.labels import heads_text, labels_of, printed_labels, stands_beside, stands_with
 from validation.places import Place
 
+#: A value that is printed more often than this is not looked at everywhere.
+_MOST_PLACES = 50
 #: So many labels name what was expected.
 _SHOWN = 2
 
@@ -38,7 +40,10 @@ def items(case: Case, *, each: str, value: str, label: str) -> Iterator[Hit]:
         path = step(step(each, index), value)
         words = entry.get(label) if isinstance(entry, dict) else None
         place = case.places.get(path)
-        if isinstance(words, str) and words and place and not stands_with(place, words, case.facts):
+        if not isinstance(words, str) or not words or place is None:
+            continue
+        places = (place, *case.by_path[path].places[:_MOST_PLACES])
+        if not any(stands_with(one, words, case.facts) for one in dict.fromkeys(places)):
             yield Hit(path=path, text=str(entry[value]), detail=words, page=place.page, bbox=place.bbox)
 
 
