@@ -69,9 +69,7 @@ def judge_given(given: Given, document: PreparedDocument, profile: Profile, rule
 def _judged(given: Given, document: PreparedDocument, profile: Profile, ruleset: Ruleset) -> Verdict:
     assert given.result is not None, "the caller has looked"
     try:
-        return judge_result(
-            given.result, given.citations, document, schema=profile.schema, ruleset=ruleset, raw=given.raw
-        )
+        return judge_result(given.result, given.citations, document, schema=profile.schema, ruleset=ruleset)
     except Exception as error:
         # A result from outside may have a form that no check foresaw. Nobody knows then whether the rules hold.
         say(log, "rules_failed", level=logging.WARNING, error=True, why=repr(error))

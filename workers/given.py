@@ -41,7 +41,6 @@ class Given:
     result: dict[str, Any] | None
     citations: tuple[Citation, ...] | None = None
     findings: tuple[Finding, ...] = ()
-    raw: str = ""
 
 
 @dataclass
@@ -89,7 +88,7 @@ def read_given(data: bytes, properties: Collection[str]) -> Given:
         if reason == "length":
             reader.find("result-truncated", "finish_reason=length")
         value = reader.parse(text)
-    return replace(_unwrapped(value, properties, reader), findings=tuple(reader.findings), raw=_text(data))
+    return replace(_unwrapped(value, properties, reader), findings=tuple(reader.findings))
 
 
 def finding_of(rule: str, detail: object, outcome: Outcome, path: str | None = None) -> Finding:
@@ -141,7 +140,3 @@ def _where(error: json.JSONDecodeError, whole: str) -> str:
     if not whole:
         return "the file is empty"
     return f"{error.msg} at line {error.lineno}, column {error.colno}, near {whole[max(0, error.pos - 20) :][:40]!r}"
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", errors="replace")

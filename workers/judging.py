@@ -32,11 +32,10 @@ def judge_result(
     *,
     schema: Mapping[str, Any],
     ruleset: Ruleset,
-    raw: str = "",
 ) -> Verdict:
     """The verdict on a result of any origin. Its values are looked up where it brings no citations."""
     found = tuple(locate(result, schema, facts_of(document))) if citations is None else citations
-    return judge(as_read(result, found, raw=raw), document, schema=schema, ruleset=ruleset)
+    return judge(as_read(result, found), document, schema=schema, ruleset=ruleset)
 
 
 def judge(
@@ -47,9 +46,9 @@ def judge(
     return with_confidence(verdict, extraction, document, schema)
 
 
-def as_read(result: dict[str, Any], citations: tuple[Citation, ...], *, raw: str = "") -> Extraction:
+def as_read(result: dict[str, Any], citations: tuple[Citation, ...]) -> Extraction:
     """A result as if an engine had read it."""
-    return Extraction(result, citations, Usage(), "given", "given", "none", "", 0, "stop", raw)
+    return Extraction(result, citations, Usage(), "given", "given", "none", "", 0, "stop", "")
 
 
 def locate(result: Mapping[str, Any], schema: Mapping[str, Any], facts: Facts) -> Iterator[Citation]:

@@ -76,7 +76,7 @@ def client(use: Services) -> Iterator[TestClient]:
 
 def read_as(result: dict[str, Any]) -> Extraction:
     cited = {citation.path: citation for citation in locate(result, PROFILE.schema, facts_of(DOCUMENT))}
-    return replace(extraction(result), citations=tuple(cited.values()))
+    return replace(extraction(result), citations=tuple(cited.values()), raw=json.dumps(result))
 
 
 def read_twice(use: Services, result: dict[str, Any] = WRONG, *, data: bytes = b"notice", tenant: str = "acme") -> str:
