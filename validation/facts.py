@@ -274,3 +274,8 @@ def _standing(document: PreparedDocument) -> Iterator[tuple[Piece, BBox | None]]
 def _apart(one: BBox | None, other: BBox) -> float:
     """How far the top left corners of two boxes are from each other."""
     return float("inf") if one is None else abs(one.x0 - other.x0) + abs(one.y0 - other.y0)
+
+
+def forget() -> None:
+    """Let go of the facts that are kept."""
+    _measured.clear()
