@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from difflib import SequenceMatcher
-from typing import Final
+from functools import cache
+from typing import Any, Final
 
 import pymupdf
 
-from docmill.types import BBox
 from preprocess.fonts import NAME_LENGTH, UNKNOWN_FONT, FontFacts, facts_of_page
 from preprocess.glyphs import UNKNOWN, Glyph, Line
 from preprocess.ocr import read_line
@@ -30,6 +30,8 @@ SURE: Final = 0.8
 AGREES: Final = 0.7
 DIGITS_AGREE: Final = 0.87
 _DIGITS_TELL: Final = 3
+#: A font that lies matters from this share of a page's text on.
+MATTERS: Final = 0.1
 #: From this share of characters without a meaning on, a page cannot be read by its layer.
 UNREADABLE_SHARE: Final = 0.1
 UNREADABLE_LEAST: Final = 5
@@ -45,23 +47,25 @@ class Layer:
         self._lying: set[str] = set()
 
     def lies(self, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
-        """Whether what the page's lines say is another text than the printed one."""
+        """Whether what the page's lines say, or their figures, is another text than the printed one."""
         fonts = {font for line in lines for font, _ in line.fonts}
-        for font in sorted(fonts - self._honest - self._lying):
-            self._judge(font, page, lines)
-        return not fonts.isdisjoint(self._lying)
-
-    def _judge(self, font: str, page: pymupdf.Page, lines: Sequence[Line]) -> None:
-        """Put the font with the honest or the lying ones; with neither, if the page has too little of it to tell."""
-        if font not in self._named:
+        if not fonts <= self._named.keys():
             facts = facts_of_page(page, self._facts)
-            self._named[font] = facts.get(font[:NAME_LENGTH], UNKNOWN_FONT)
-        samples = _samples(font, lines, self._named[font].look)
+            self._named |= {font: facts.get(font[:NAME_LENGTH], UNKNOWN_FONT) for font in fonts - self._named.keys()}
+        print_of = cache(page.get_displaylist)
+        for font in sorted(fonts - self._honest - self._lying):
+            self._judge(font, page, lines, print_of)
+        return any(_matters(font, lines) for font in fonts & self._lying)
+
+    def _judge(self, font: str, page: pymupdf.Page, lines: Sequence[Line], print_of: Callable[[], Any]) -> None:
+        """Put the font with the honest or the lying ones; with neither, if the page has too little of it to tell."""
         if not self._named[font].look:
             self._honest.add(font)
+            return
+        samples = _samples(font, lines, self._named[font].look)
         if len(samples) < FEWEST:
             return
-        lying = speak_against(page, samples).is_serious and _is_disproved(font, page, lines)
+        lying = speak_against(print_of(), samples).is_serious and _is_disproved(font, page, lines)
         (self._lying if lying else self._honest).add(font)
 
     def unreliable(self, lines: Sequence[Line]) -> list[str]:
@@ -92,15 +96,27 @@ def _set_in(font: str, line: Line) -> Iterator[Glyph]:
         start += count
 
 
-def _samples(font: str, lines: Sequence[Line], count: int) -> dict[str, tuple[BBox, float]]:
-    """Different characters of the font where they stand, digits first."""
-    found: dict[str, tuple[BBox, float]] = {}
-    for line in lines:
-        if line.upright:
-            for glyph in _set_in(font, line):
-                if glyph.char.isalnum():
-                    found.setdefault(glyph.char, (glyph.box, glyph.size))
-    return dict(sorted(found.items(), key=lambda item: not item[0].isdigit())[:count])
+def _matters(font: str, lines: Sequence[Line]) -> bool:
+    """Whether a page says much in the font, or figures; OCR cannot read a line in fancy script, and need not."""
+    own = "".join(glyph.char for line in lines for glyph in _set_in(font, line))
+    share = len(own) / max(1, sum(len(line.glyphs) for line in lines))
+    return share >= MATTERS or sum(map(str.isdigit, own)) >= _DIGITS_TELL
+
+
+def _samples(font: str, lines: Sequence[Line], count: int) -> dict[str, Glyph]:
+    """Different characters of the font where they stand, of as few lines as will do; half of them digits if it can be."""
+    digits: dict[str, Glyph] = {}
+    others: dict[str, Glyph] = {}
+    own = [glyphs for line in lines if line.upright and (glyphs := list(_set_in(font, line)))]
+    for glyphs in sorted(own, key=lambda glyphs: -sum(glyph.char.isdigit() for glyph in glyphs)):
+        for glyph in glyphs:
+            if glyph.char.isalnum():
+                (digits if glyph.char.isdigit() else others).setdefault(glyph.char, glyph)
+        if len(digits) + len(others) >= 2 * count:
+            break
+    most = max(count // 2, count - len(others))
+    picked = [*list(digits.items())[:most], *others.items()]
+    return dict(picked[:count])
 
 
 def _is_disproved(font: str, page: pymupdf.Page, lines: Sequence[Line]) -> bool:

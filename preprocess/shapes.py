@@ -13,6 +13,7 @@ import numpy as np
 import pymupdf
 
 from docmill.types import BBox
+from preprocess.glyphs import Glyph
 
 Picture = np.ndarray[Any, np.dtype[np.float32]]
 
@@ -67,10 +68,9 @@ class Doubt(NamedTuple):
         return self.digits > 0 or self.against >= max(_FEW_AGAINST, _SHARE_AGAINST * self.judged)
 
 
-def speak_against(page: pymupdf.Page, samples: Mapping[str, tuple[BBox, float]]) -> Doubt:
-    """How the sampled glyphs of a page speak. `samples` has for each character a box of it, and its size."""
-    drawn = page.get_displaylist()
-    pictures = {char: _picture(drawn, box, size) for char, (box, size) in samples.items()}
+def speak_against(drawn: Any, samples: Mapping[str, Glyph]) -> Doubt:
+    """How the glyphs of a page (its display list) speak that are said to be these characters."""
+    pictures = _pictures(drawn, samples)
     seen = {char: picture for char, picture in pictures.items() if picture is not None}
     candidates = dict.fromkeys([*seen, *(_DIGITS if any(char in _DIGITS for char in seen) else "")])
     names, shapes = _templates("".join(candidates))
@@ -82,30 +82,43 @@ def speak_against(page: pymupdf.Page, samples: Mapping[str, tuple[BBox, float]])
     return Doubt(len(against), sum(char in _DIGITS for char in against), len(known))
 
 
-def _is_other(char: str, likeness: Picture, names: Sequence[str]) -> bool:
+def _is_other(char: str, likeness: Picture, names: np.ndarray[Any, Any]) -> bool:
     """Whether the glyph is clearly more like another character."""
-    own = max(float(value) for name, value in zip(names, likeness, strict=True) if name == char)
-    others = [float(value) for name, value in zip(names, likeness, strict=True) if not _alike(char, name)]
-    return max(others, default=0.0) > own + _CLEARLY
+    alike = np.isin(names, list({char}.union(*(group for group in _ALIKE if char in group))))
+    own, others = likeness[names == char].max(), likeness[~alike]
+    return bool(others.size and others.max() > own + _CLEARLY)
 
 
-def _alike(one: str, other: str) -> bool:
-    return one == other or any(one in group and other in group for group in _ALIKE)
+def _pictures(drawn: Any, samples: Mapping[str, Glyph]) -> dict[str, Picture | None]:
+    """What is printed where each glyph stands; glyphs of one line are drawn in one go."""
+    rows: dict[tuple[float, float, float], dict[str, Glyph]] = {}
+    for char, glyph in samples.items():
+        rows.setdefault((glyph.y0, glyph.y1, glyph.size), {})[char] = glyph
+    pictures: dict[str, Picture | None] = {}
+    for (top, bottom, size), glyphs in rows.items():
+        left, right = min(glyph.x0 for glyph in glyphs.values()), max(glyph.x1 for glyph in glyphs.values())
+        scale = _EM / max(1.0, size)
+        strip = _drawn_in(drawn, BBox(left, top, right, bottom), scale)
+        for char, glyph in glyphs.items():
+            start, stop = round((glyph.x0 - left) * scale), round((glyph.x1 - left) * scale)
+            pictures[char] = _cut(strip[:, start:stop])
+    return pictures
 
 
-def _picture(drawn: Any, box: BBox, size: float) -> Picture | None:
-    """What is printed in the box, cut to its ink; None if it is blank, or a field of one colour."""
-    scale = _EM / max(1.0, size)
+def _drawn_in(drawn: Any, box: BBox, scale: float) -> Picture:
+    """What is printed in the box, from 0 for black to 1 for white."""
     matrix = pymupdf.Matrix(scale, scale)
     pixmap = drawn.get_pixmap(matrix=matrix, colorspace=pymupdf.csGRAY, alpha=0, clip=pymupdf.Rect(box))
     if not pixmap.width or not pixmap.height:
-        return None
+        return np.ones((1, 1), np.float32)
     rows = np.frombuffer(pixmap.samples, np.uint8).reshape(pixmap.height, pixmap.stride)[:, : pixmap.width]
-    return _cut(rows.astype(np.float32) / 255.0)
+    return rows.astype(np.float32) / 255.0
 
 
 def _cut(gray: np.ndarray[Any, np.dtype[np.float32]]) -> Picture | None:
     """The ink of a gray picture (dark on light or light on dark) in a frame of fixed size, made comparable."""
+    if not gray.size:
+        return None
     low, high = float(gray.min()), float(gray.max())
     if high - low < 0.3:
         return None
@@ -140,14 +153,16 @@ def _along(gray: np.ndarray[Any, Any], count: int) -> np.ndarray[Any, Any]:
 _drawn: dict[tuple[str, str], Picture | None] = {}
 
 
-def _templates(chars: str) -> tuple[list[str], Picture]:
+def _templates(chars: str) -> tuple[np.ndarray[Any, Any], Picture]:
     """The characters in the fonts at hand that have them, a row for each; drawn once in a process."""
     wanted = [(char, name) for char in chars for name in _fonts_for(char)]
     for name in {name for key in wanted if key not in _drawn for name in key[1:]}:
         _draw([char for char, font in wanted if font == name and (char, name) not in _drawn], name)
     found = [(char, picture) for char, name in wanted if (picture := _drawn[char, name]) is not None]
     shapes = [picture.ravel() for _, picture in found]
-    return [char for char, _ in found], np.stack(shapes) if shapes else np.zeros((0, _HIGH * _WIDE), np.float32)
+    return np.array([char for char, _ in found]), np.stack(shapes) if shapes else np.zeros(
+        (0, _HIGH * _WIDE), np.float32
+    )
 
 
 def _fonts_for(char: str) -> tuple[str, ...]:
@@ -167,4 +182,4 @@ def _draw(chars: Sequence[str], name: str) -> None:
         drawn = page.get_displaylist()
         for place, char in enumerate(chars):
             box = BBox(step * place, 0, step * (place + 1), step)
-            _drawn[char, name] = _picture(drawn, box, _EM) if font.has_glyph(ord(char)) else None
+            _drawn[char, name] = _cut(_drawn_in(drawn, box, 1.0)) if font.has_glyph(ord(char)) else None

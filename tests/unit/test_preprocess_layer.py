@@ -20,8 +20,8 @@ SWAPPED = {"3": "8", "8": "3"}
 def looked_at(data: bytes) -> Doubt:
     """How the glyphs of the first font of a file speak: against it, digits among them, all."""
     page = pymupdf.open(stream=data, filetype="pdf")[0]
-    glyphs = {glyph.char: (glyph.box, glyph.size) for line in read_glyphs(page).visible for glyph in line.glyphs}
-    return speak_against(page, {char: place for char, place in glyphs.items() if char.isalnum()})
+    glyphs = {glyph.char: glyph for line in read_glyphs(page).visible for glyph in line.glyphs}
+    return speak_against(page.get_displaylist(), {char: glyph for char, glyph in glyphs.items() if char.isalnum()})
 
 
 @pytest.mark.parametrize("font", LATIN)
