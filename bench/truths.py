@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from docmill.types import Cell, PreparedDocument, Table
 
-_AMOUNT: Final = re.compile(r"[-−]?[(（]?[-−]?([0-9]{1,3}(?:,[0-9]{3})+|[0-9]+)(\.[0-9]+)?[)）]?%?")
+_AMOUNT: Final = re.compile(r"[-−]?[(（]?[-−]?([1-9][0-9]{0,2}(?:,[0-9]{3})+|0|[1-9][0-9]*)(\.[0-9]+)?[)）]?%?")
 _YEAR: Final = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})(?![0-9])")
 _DATE: Final = re.compile(
     r"(?<![0-9])(?P<y>(?:19|20)[0-9]{2})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日"
@@ -105,7 +105,8 @@ def _names(texts: Sequence[str]) -> Iterator[str]:
     for text in texts:
         yield from re.findall("[\u4e00-\u9fff（）()]{4,24}(?:有限公司|股份有限公司|银行|事务所)", text)
         yield from re.findall(
-            r"(?:[A-Z][A-Za-z&.-]+ ){1,4}(?:Inc\.|Ltd\.?|Corporation|Company|Corp\.|Authority|Commission)", text
+            r"(?:[A-Z][A-Za-z&.-]+ ){1,4}(?:Inc\.|Ltd\.?|Corporation|Company|Corp\.|Authority|Commission)(?![A-Za-z])",
+            text,
         )
 
 
@@ -149,7 +150,8 @@ def _period(table: Table, grid: Mapping[tuple[int, int], Cell], col: int) -> str
     }
     years = {c: _YEAR.findall(head) for c, head in heads.items()}
     mine = years[col]
-    alone = len(mine) == 1 and sum(mine[0] in other for other in years.values()) == 1
+    several = len({year for found in years.values() for year in found}) > 1
+    alone = several and len(mine) == 1 and sum(mine[0] in other for other in years.values()) == 1
     return mine[0] if alone else None
 
 

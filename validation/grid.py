@@ -27,8 +27,9 @@ class Frame(NamedTuple):
 #: Labels of rows and columns that are printed in full, in a table of thousands too. "Interest rate swaps" are amounts,
 #: "effective interest rate" is none: so a rate counts only at the end of its label.
 _IN_FULL = re.compile(
-    r"\b(?:ratio|rate|margin|yield)\s*(?:\(.*\))?$|\bpercent|%|\bheadcount\b"
-    r"|(?:率|比例|比重|占比|人数|户数|序号|编号)\s*(?:[（(].*[)）])?$",
+    r"\b(?:ratio|rate|margin|yield|days|months|years|quantity|count)\s*(?:\(.*\))?$"
+    r"|\bpercent|%|\bheadcount\b|\bnumber of\b|\bno\. of\b"
+    r"|(?:率|比例|比重|占比|数量|[人户笔家次天件]数|期限|年限|序号|编号)\s*(?:[(].*[)])?$",
     re.IGNORECASE,
 )
 _PER_SHARE = re.compile(r"每股|/\s*股|per (?:\w+ )?(?:share|unit|ads)\b", re.IGNORECASE)
@@ -108,13 +109,7 @@ class Grid:
             return own
         if any(_IN_FULL.search(label) for label in labels):
             return Frame(None, None)
-        return Frame(None, self.table.unit) if self._scaled_elsewhere else Frame(self.table.scale, self.table.unit)
-
-    @cached_property
-    def _scaled_elsewhere(self) -> bool:
-        """Whether the table's scale is the one that some of its columns state for themselves."""
-        heads = [half(cell.text).strip() for cell in self.table.cells if cell.row < self.head_rows and cell.col > 0]
-        return any((frame := stated(head)) and frame.scale == self.table.scale for head in heads if self.table.scale)
+        return Frame(self.table.scale, self.table.unit)
 
 
 def stated(label: str) -> Frame | None:

@@ -1,9 +1,9 @@
 """What must add up in a table, found from the table itself.
 
 A relation is a set of lines (rows or columns) that add up to another, such as the rows above a total. Which rows those
-are a table does not say; the relation that holds in one column is the one that must hold in the others. A line where it
-does not hold is reported if one slip in one cell explains it (a digit, two digits swapped, a sign, a power of ten) or
-if its labels leave no doubt. So an average below a column of prices is no error, and a misread digit is.
+are a table does not say; the relation that holds in one column is the one that must hold in the others. A line where
+it does not is reported if one slip in one cell explains it: a digit, two digits swapped, a sign, a power of ten. So an
+average below a column of prices is no error, a row that the parser lost is none of the table's, and a misread digit is.
 """
 
 from __future__ import annotations
@@ -96,7 +96,10 @@ class Lines:
         whole = next(reversed(relation))
         if len(amounts) < len(found) or len(printed) < 3 or amounts[whole].cell is None:
             return {}
-        return amounts if len({one.relative for one in printed}) == 1 else {}
+        shares = {one.relative for one in printed}
+        # Rates have no sum; shares of a whole make a hundred.
+        rates = shares == {True} and not 99 <= amounts[whole].value <= 101
+        return amounts if len(shares) == 1 and not rates else {}
 
     def holds(self, relation: Relation, place: int) -> bool | None:
         residual = self.residual(relation, place)
@@ -122,7 +125,7 @@ def broken(lines: Lines, relation: Relation, *, sure: bool = False) -> Iterator[
     if not (sure or telling) or len(failing) > max(len(telling), 1):
         return
     for place in failing:
-        slip = _slip(lines, relation, place, sure)
+        slip = _slip(lines, relation, place)
         if slip is not None:
             yield slip
 
@@ -135,16 +138,13 @@ def _tells(lines: Lines, relation: Relation, place: int) -> bool:
     return len(amounts[whole].value.as_tuple().digits) >= _TELLING and len(parts) >= 2
 
 
-def _slip(lines: Lines, relation: Relation, place: int, sure: bool) -> Slip | None:
+def _slip(lines: Lines, relation: Relation, place: int) -> Slip | None:
     amounts, residual = lines.amounts(relation, place), lines.residual(relation, place) or Decimal(0)
     cells = tuple(one.cell for one in amounts.values() if one.cell is not None)
     for line, one in reversed(amounts.items()):
         expected = one.value - residual * relation[line]
         if one.cell is not None and one_slip(one.value, expected):
             return Slip(one.cell, expected, cells)
-    whole = amounts[next(reversed(relation))]
-    if sure and whole.cell is not None:
-        return Slip(whole.cell, whole.value - residual * relation[next(reversed(relation))], cells)
     return None
 
 

@@ -60,7 +60,7 @@ CHECKS: Mapping[str, Check] = {
     "numbers.unit": Check(numbers.unit),
     "numbers.bracketed": Check(numbers.bracketed),
     "numbers.prose": Check(numbers.prose, {"digits": {"type": "integer", "minimum": 1}}),
-    "cells.period": Check(cells.period),
+    "cells.period": Check(cells.period, {"of": _POINTER}),
     "cells.named": Check(cells.named),
     "dates.readable": Check(dates.readable),
     "dates.grounded": Check(dates.grounded),

@@ -33,9 +33,12 @@ _PERIOD_FIELDS = frozenset({"period", "year", "as_of", "fiscal_year", "quarter",
 _WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]+")
 
 
-def period(case: Case) -> Iterator[Hit]:
-    """A number under another period's column than the one that its field speaks of."""
-    whole = _whole_period(case)
+def period(case: Case, *, of: str | None = None) -> Iterator[Hit]:
+    """A number under another period's column than the one that its field speaks of.
+
+    `of` is the path of the date that every amount of the result is of, unless its own field speaks of another.
+    """
+    whole = _whole_period(case, of) if of else None
     for grounding in case.standing("number"):
         if grounding.ground != Ground.FOUND:
             continue
@@ -93,14 +96,12 @@ def _own_period(case: Case, grounding: Grounding) -> Heading | None:
     return Heading(years=frozenset(years)) if len(years) == 1 else None
 
 
-def _whole_period(case: Case) -> Heading | None:
-    """The period of the whole result: that of the one date that is its own."""
-    found = [one for one in case.standing("date") if one.ground == Ground.FOUND and one.leaf.path.count("/") == 1]
-    days = [dated for one in found if (dated := parse_date(one.leaf.text))]
-    if len(days) != 1:
-        return None
-    known = days[0].days(case.facts.day_first)
-    return heading_of(days[0].text, None) if known or days[0].period else None
+def _whole_period(case: Case, path: str) -> Heading | None:
+    """The period of the whole result: that of its date, if the document prints it."""
+    grounding = case.by_path.get(path)
+    dated = parse_date(grounding.leaf.text) if grounding and grounding.ground == Ground.FOUND else None
+    days = dated.days(case.facts.day_first) if dated else ()
+    return heading_of(dated.text, None) if dated and (len(days) == 1 or dated.period) else None
 
 
 def _wrong_column(case: Case, places: Sequence[Place], wanted: Heading, *, strict: bool) -> str | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import replace
 from decimal import Decimal
@@ -15,6 +16,8 @@ from validation.index import significand
 from validation.numbers import Number, in_table, scan_numbers
 from validation.statutes import statutes_in
 from validation.text import half
+
+_YEAR = re.compile("(?:19|20)[0-9]{2}")
 
 
 def readable(case: Case) -> Iterator[Hit]:
@@ -82,6 +85,8 @@ def _telling(number: Number, digits: int) -> bool:
 
 def _printed(number: Number, facts: Facts) -> bool:
     """In prose a loss of -5.2 may be called a loss of 5.2, and a table's scale may be put into words."""
+    if _YEAR.fullmatch(f"{number.value:f}") and f"{number.value:f}" in facts.plain:
+        return True  # in a date
     wanted = {abs(number.value), abs(number.value) / (number.scale or Decimal(1)), abs(number.fraction)}
     for found in facts.index.like(number.value):
         frame = facts.frame(found.place)
