@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from docmill.types import BBox, Cell, Printed, Region, Table
-from preprocess.glyphs import Glyph, Line
+from preprocess.glyphs import Line
 from preprocess.grids import Grid, Slot
-from preprocess.join import WORD_GAP, cell_characters, row_characters, rows_of, text_of
+from preprocess.join import WORD_GAP, cell_printed, row_printed, rows_of
+from preprocess.packed import Glyph
 
 #: Points around a grid within which a character still belongs to its outer cells.
 MARGIN: Final = 1.0
@@ -113,7 +114,7 @@ class _SlotFinder:
 def table_of(filled: Filled, page: int, table_id: str) -> Table | None:
     """The table without its empty rows and columns; None if fewer than two of either are left."""
     grid = filled.grid
-    printed = {index: Printed.of(cell_characters(rows_of(lines))) for index, lines in filled.lines.items()}
+    printed = {index: cell_printed(rows_of(lines)) for index, lines in filled.lines.items()}
     rows = sorted({grid.slots[index].row for index in printed})
     cols = sorted({grid.slots[index].col for index in printed})
     if len(rows) < 2 or len(cols) < 2:
@@ -167,7 +168,7 @@ def _is_crammed(lines: Sequence[Line]) -> bool:
     rows = rows_of(lines)
     figures = 0
     for row in rows:
-        texts = text_of(row_characters(row, segment="\t")).split("\t")
+        texts = row_printed(row, segment="\t").text.split("\t")
         if sum(1 for text in texts if is_value(text.strip())) > 1:
             return True
         figures += any(is_value(text.strip()) for text in texts)

@@ -7,24 +7,30 @@ and from marks printed across the page (a watermark).
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pymupdf
 
 from docmill.types import BBox
+from preprocess.packed import Glyph, Glyphs
 
 #: No ligatures (they are taken apart), no images, unknown characters as U+FFFD rather than as their code.
-FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_COLLECT_STYLES
+FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE
 
 UNKNOWN: Final = "�"
 _SOFT_HYPHEN: Final = 0xAD
 _NO_WIDTH: Final = 0.1
 _FILLED_OR_STROKED: Final = 16 | 32
 _BOLD: Final = 16
+#: The other part of a unit vector up to which a line is level, or sideways, and not across the page.
+_LEVEL: Final = 0.17
+#: The share of characters that makes their direction the page's.
+_MOSTLY: Final = 0.6
 
 #: Points. Nobody reads text below this; it is there for machines.
 TINY: Final = 2.0
@@ -35,22 +41,13 @@ PALE: Final = 0xB0
 HALF_CLEAR: Final = 128
 
 _DROPPED: Final = re.compile("[\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff]")
+#: What `clean` may change.
+_ODD: Final = re.compile(
+    "[\x00-\x1f\x7f-\xa0\xad\u1680\u2000-\u200f\u2028-\u202f\u205f-\u2064\u3000\ud800-\uf8ff\ufeff\ufffd-\uffff"
+    + "".join(chr(plane << 16 | end) for plane in range(1, 17) for end in (0xFFFE, 0xFFFF))
+    + "]"
+)
 _BULLETS: Final = dict.fromkeys((0xF0B7, 0xF0A7, 0xF06C, 0xF0D8, 0xF0FC), "•")
-
-
-class Glyph(NamedTuple):
-    """One character where it stands; `size` in points."""
-
-    char: str
-    x0: float
-    y0: float
-    x1: float
-    y1: float
-    size: float
-
-    @property
-    def box(self) -> BBox:
-        return BBox(self.x0, self.y0, self.x1, self.y1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +57,7 @@ class Line:
     `fonts` has each font's name with the number of its glyphs, in the glyphs' order. `confidence` is that of OCR.
     """
 
-    glyphs: tuple[Glyph, ...]
+    glyphs: Glyphs
     bbox: BBox
     size: float
     bold: bool = False
@@ -72,11 +69,11 @@ class Line:
 
     @property
     def text(self) -> str:
-        return "".join(glyph.char for glyph in self.glyphs)
+        return self.glyphs.text
 
     def part(self, glyphs: Iterable[Glyph]) -> Line:
         """The line with some of its glyphs only."""
-        line = line_of(tuple(glyphs), bold=self.bold, upright=self.upright, rtl=self.rtl)
+        line = line_of(glyphs, bold=self.bold, upright=self.upright, rtl=self.rtl)
         return line if self.confidence == 1.0 else replace(line, confidence=self.confidence)
 
 
@@ -88,21 +85,23 @@ class Reading:
     invisible: list[Line] = field(default_factory=list)
     off_page: list[Line] = field(default_factory=list)
     marks: list[Line] = field(default_factory=list)
+    turns: Counter[int] = field(default_factory=Counter)
+
+    @property
+    def turn(self) -> int:
+        """The turn (see `turn.py`) that most of the page's characters need to be upright; usually none."""
+        turn, count = self.turns.most_common(1)[0] if self.turns else (0, 0)
+        return turn if count >= _MOSTLY * self.turns.total() else 0
 
     @property
     def unknown(self) -> int:
         return sum(line.text.count(UNKNOWN) for line in self.visible)
 
 
-def line_of(glyphs: tuple[Glyph, ...], *, bold: bool = False, upright: bool = True, rtl: bool = False) -> Line:
+def line_of(glyphs: Iterable[Glyph], *, bold: bool = False, upright: bool = True, rtl: bool = False) -> Line:
     """A line with the box and the size of its glyphs."""
-    box = BBox(
-        min(glyph.x0 for glyph in glyphs),
-        min(glyph.y0 for glyph in glyphs),
-        max(glyph.x1 for glyph in glyphs),
-        max(glyph.y1 for glyph in glyphs),
-    )
-    return Line(glyphs, box, max(glyph.size for glyph in glyphs), bold, upright, rtl)
+    packed = Glyphs.of(glyphs)
+    return Line(packed, packed.bbox, float(packed.sizes.max()), bold, upright, rtl)
 
 
 def read_glyphs(page: pymupdf.Page) -> Reading:
@@ -120,10 +119,12 @@ def _sort_line(
     raw: dict[str, Any], page: pymupdf.Page, paper: _Paper, reading: Reading, printed: dict[str, list[BBox]]
 ) -> None:
     """The parts of a line that are seen, and those that are not, into their drawers."""
-    upright, diagonal = _direction(raw["dir"], page)
+    turn, diagonal = _direction(raw["dir"], page)
     for hidden, spans in _by_visibility(raw["spans"], paper):
-        line = _line(spans, page, upright=upright)
-        if line is not None and (hidden or not _is_second_print(line, printed)):
+        line = _line(spans, page, upright=turn == 0)
+        if line is not None and not hidden and not diagonal:
+            reading.turns[turn] += len(line.glyphs)
+        if line is not None and not _is_second_print(line, printed):
             _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
 
 
@@ -143,14 +144,14 @@ def _cross(one: BBox, other: BBox) -> bool:
 
 def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> Line | None:
     parts = [_glyphs(span, page) for span in spans]
-    glyphs = [glyph for part in parts for glyph in part]
-    if all(glyph.char == " " for glyph in glyphs):
+    glyphs = Glyphs.joined(parts)
+    if not glyphs.text.strip(" "):
         return None
     bold = sum(len(span["chars"]) for span in spans if span["flags"] & _BOLD) * 2 > len(glyphs)
     rtl = any(span.get("bidi", 0) % 2 for span in spans)
     fonts = tuple((span["font"], len(part)) for span, part in zip(spans, parts, strict=True))
     pale = all(_is_pale(span) for span in spans)
-    return replace(line_of(tuple(glyphs), bold=bold, upright=upright, rtl=rtl), pale=pale, fonts=fonts)
+    return replace(line_of(glyphs, bold=bold, upright=upright, rtl=rtl), pale=pale, fonts=fonts)
 
 
 def _is_pale(span: dict[str, Any]) -> bool:
@@ -201,29 +202,55 @@ def _is_hidden(span: dict[str, Any], paper: _Paper) -> bool:
     return white and paper.is_white(span["bbox"])
 
 
-def _direction(raw: tuple[float, float], page: pymupdf.Page) -> tuple[bool, bool]:
-    """(reads from left to right, neither level nor sideways) of a writing direction, as the page is seen."""
+def _direction(raw: tuple[float, float], page: pymupdf.Page) -> tuple[int, bool]:
+    """(the turn that makes it upright, neither level nor sideways) of a writing direction, as the page is seen."""
     matrix = page.rotation_matrix
     x, y = raw[0] * matrix.a + raw[1] * matrix.c, raw[0] * matrix.b + raw[1] * matrix.d
-    return x > 0.98, min(abs(x), abs(y)) > 0.17
+    if abs(x) >= abs(y):
+        return 0 if x > 0 else 180, abs(y) > _LEVEL
+    return 90 if y < 0 else 270, abs(x) > _LEVEL
 
 
-def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> list[Glyph]:
+def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> Glyphs:
     """The characters of a span; one that is printed twice on the spot (fake bold) is kept once."""
-    size, matrix = float(span["size"]), page.rotation_matrix if page.rotation else None
-    glyphs: list[Glyph] = []
-    last, last_x, last_y, shift = "", 0.0, 0.0, 0.15 * size
-    for raw in span["chars"]:
-        box = raw["bbox"] if matrix is None else tuple(pymupdf.Rect(raw["bbox"]) * matrix)
-        char = clean(raw["c"])
-        if char == UNKNOWN and box[2] - box[0] <= _NO_WIDTH:
-            continue
-        doubled = char == last and abs(box[0] - last_x) < shift and abs(box[1] - last_y) < shift
-        if char == "" or doubled:
-            continue
-        glyphs.append(Glyph(char, box[0], box[1], box[2], box[3], size))
-        last, last_x, last_y = char, box[0], box[1]
-    return glyphs
+    size, chars = float(span["size"]), span["chars"]
+    text = "".join([raw["c"] for raw in chars])
+    boxes = [raw["bbox"] for raw in chars]
+    if page.rotation:
+        matrix = page.rotation_matrix
+        boxes = [tuple(pymupdf.Rect(box) * matrix) for box in boxes]
+    edges = np.array(boxes).reshape(-1, 4)
+    glyphs = Glyphs(text, edges, np.full(len(text), size))
+    if _ODD.search(text):
+        glyphs = _cleaned(glyphs)
+    return _without_doubles(glyphs, 0.15 * size)
+
+
+def _cleaned(glyphs: Glyphs) -> Glyphs:
+    """The characters as they may be stored, without those that say nothing."""
+    texts = [clean(char) for char in glyphs.text]
+    widths = glyphs.edges[:, 2] - glyphs.edges[:, 0]
+    kept = [
+        place
+        for place, (char, width) in enumerate(zip(texts, widths.tolist(), strict=True))
+        if char and not (char == UNKNOWN and width <= _NO_WIDTH)
+    ]
+    return Glyphs("".join([texts[place] for place in kept]), glyphs.edges[kept], glyphs.sizes[kept])
+
+
+def _without_doubles(glyphs: Glyphs, shift: float) -> Glyphs:
+    """Without the characters that stand where the same one stands already."""
+    starts, text = glyphs.edges[:, :2], glyphs.text
+    close = (np.abs(starts[1:] - starts[:-1]) < shift).all(axis=1)
+    if not close.any():
+        return glyphs
+    kept, last = [0], 0
+    for place in range(1, len(text)):
+        x, y = np.abs(starts[place] - starts[last])
+        if text[place] != text[last] or x >= shift or y >= shift:
+            kept.append(place)
+            last = place
+    return glyphs.picked(kept)
 
 
 @cache

@@ -16,7 +16,8 @@ from typing import Any, Final
 import pymupdf
 
 from docmill.types import BBox
-from preprocess.glyphs import Glyph, Line, line_of
+from preprocess.glyphs import Line, line_of
+from preprocess.packed import Glyph
 from preprocess.pdf import MUPDF_ERRORS, raise_if_out_of_memory
 
 #: Points. Edges closer than this are one edge.

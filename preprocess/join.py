@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
-from docmill.types import BBox
-from preprocess.glyphs import Glyph, Line
+import numpy as np
 
-Characters = list[tuple[str, BBox | None]]
+from docmill.types import Printed
+from preprocess.glyphs import Line
+from preprocess.packed import Glyph, Glyphs
+
+Ints = np.ndarray[Any, np.dtype[np.intp]]
+Codes = np.ndarray[Any, np.dtype[np.uint32]]
 
 #: In units of the font size. A gap wider than a thin space parts Latin words; Chinese is set with looser gaps.
 WORD_GAP: Final = 0.22
@@ -20,6 +25,8 @@ CJK_GAP: Final = 0.8
 SEGMENT_GAP: Final = 1.6
 
 _RAISED_SIZE: Final = 0.8
+_SPACE: Final = ord(" ")
+_FIRST_CJK: Final = 0x2E80
 _NUMBER_TAIL: Final = re.compile(r"(?:^|[^\w.,])[-+(（]?\d{1,3}(?:,\d{3})*(?:\.\d+)?[,.]?$")
 _GROUPED: Final = re.compile(r"^[-+(（]?\d{1,3}(?:,\d{3})+(?:\.\d+)?[)）]?%?$")
 _HYPHENS: Final = "-‐‑"
@@ -29,6 +36,9 @@ _BREAKABLE: Final = 4
 def is_cjk(char: str) -> bool:
     """Whether the character is set without spaces: Chinese, kana, and their punctuation and wide forms."""
     return char >= "\u2e80" and unicodedata.east_asian_width(char) in "WF"
+
+
+_is_cjk = cache(is_cjk)
 
 
 def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
@@ -51,46 +61,102 @@ def _overlap(one: Line, other: Line) -> float:
     return shared / max(0.1, min(one.bbox.y1 - one.bbox.y0, other.bbox.y1 - other.bbox.y0))
 
 
-def row_characters(row: Sequence[Line], *, segment: str = " ") -> Characters:
-    """The characters of a row; `segment` stands between what a wide gap parts."""
-    out: Characters = []
-    last: Glyph | None = None
-    for line in _untangled(row):
-        spaced = False
-        for glyph in line.glyphs:
-            if glyph.char == " ":
-                spaced = True
-                continue
-            if last is not None:
-                out.extend((char, None) for char in _between(last, glyph, spaced, line, segment))
-            out.append((glyph.char, glyph.box))
-            last, spaced = glyph, False
+def row_printed(row: Sequence[Line], *, segment: str = " ") -> Printed:
+    """The text of a row; `segment` stands between what a wide gap parts."""
+    return rows_printed([row], segment=segment)[0]
+
+
+def rows_printed(rows: Sequence[Sequence[Line]], *, segment: str = " ") -> list[Printed]:
+    """`row_printed` for many rows in one go."""
+    lines = [(number, line) for number, row in enumerate(rows) for line in _untangled(row)]
+    if not lines:
+        return []
+    glyphs = Glyphs.joined([line.glyphs for _, line in lines])
+    lengths = [len(line.glyphs) for _, line in lines]
+    codes = np.frombuffer(glyphs.text.encode("utf-32-le", "surrogatepass"), "<u4")
+    kept = np.flatnonzero(codes != _SPACE)
+    apart = _Gaps(glyphs, codes, kept, np.repeat(np.arange(len(lines)), lengths)[kept], [line for _, line in lines])
+    owner = np.repeat(np.array([number for number, _ in lines]), lengths)[kept]
+    return _printed(glyphs, kept, owner, apart.signs(segment), len(rows))
+
+
+def _printed(glyphs: Glyphs, kept: Ints, owner: Ints, signs: Mapping[int, str], rows: int) -> list[Printed]:
+    """The kept glyphs of each row with the signs that stand before some of them."""
+    text = glyphs.text.replace(" ", "")
+    boxes = glyphs.edges[kept].astype("<f4").tobytes()
+    bounds = np.searchsorted(owner, np.arange(rows + 1)).tolist()
+    cuts = iter([*sorted(signs), len(text)])
+    cut = next(cuts)
+    out = []
+    for start, stop in pairwise(bounds):
+        texts, packed, place = [], [], start
+        while cut < stop:
+            if cut > start:  # what stands between two rows belongs to neither
+                sign = signs[cut]
+                texts += [text[place:cut], sign]
+                packed += [boxes[16 * place : 16 * cut], bytes(16 * len(sign))]
+                place = cut
+            cut = next(cuts)
+        out.append(Printed("".join([*texts, text[place:stop]]), b"".join([*packed, boxes[16 * place : 16 * stop]])))
     return out
 
 
 def _untangled(row: Sequence[Line]) -> Sequence[Line]:
     """Lines that reach into each other (a raised sign set apart from its word) as one, from left to right."""
+    if len(row) == 1:
+        return row
     plain = all(line.upright and not line.rtl for line in row)
     reach = any(line.bbox.x0 < before.bbox.x1 - 0.5 for before, line in pairwise(row))
     if not (plain and reach):
         return row
-    return [row[0].part(sorted((glyph for line in row for glyph in line.glyphs), key=lambda glyph: glyph.x0))]
+    glyphs = Glyphs.joined([line.glyphs for line in row])
+    return [row[0].part(glyphs.picked(np.argsort(glyphs.edges[:, 0], kind="stable")))]
 
 
-def _between(last: Glyph, glyph: Glyph, spaced: bool, line: Line, segment: str) -> str:
-    """What stands between two characters of a row: nothing, a space, a column gap, or a mark for a raised note."""
-    size = max(last.size, glyph.size)
-    gap = glyph.x0 - last.x1 if line.upright else 0.0
-    if line.rtl:
-        return " " if spaced else ""
-    if gap > SEGMENT_GAP * size:
-        return segment
-    if _is_raised(last, glyph):
-        return "^"
-    wide = is_cjk(last.char) or is_cjk(glyph.char)
-    if wide:
-        return " " if gap > CJK_GAP * size or (spaced and gap > WORD_GAP * size) else ""
-    return " " if spaced or gap > WORD_GAP * size or gap < -2 * size else ""
+class _Gaps:
+    """What stands between each two neighbours of the kept glyphs of some lines."""
+
+    def __init__(self, glyphs: Glyphs, codes: Codes, kept: Ints, owner: Ints, lines: Sequence[Line]) -> None:
+        """`owner` has for each kept glyph the place of its line among the lines."""
+        self._glyphs, self._kept = glyphs, kept
+        before, after = kept[:-1], kept[1:]
+        sizes, edges, of = glyphs.sizes, glyphs.edges, owner[1:]
+        upright, rtl = (np.array([getattr(line, name) for line in lines]) for name in ("upright", "rtl"))
+        starts = np.cumsum([0, *(len(line.glyphs) for line in lines)])
+        self._spaced = (after > starts[of]) & (codes[after - 1] == _SPACE)
+        self._size = np.maximum(sizes[before], sizes[after])
+        self._gap = np.where(upright[of], edges[after, 0] - edges[before, 2], 0.0)
+        self._rtl = rtl[of]
+        wide = cjk_mask(glyphs.text, codes)[kept]
+        self._wide = wide[:-1] | wide[1:]
+        self._small = np.flatnonzero(~self._rtl & (sizes[after] <= _RAISED_SIZE * sizes[before]))
+
+    def signs(self, segment: str) -> dict[int, str]:
+        """The sign that stands before a kept glyph, for those that have one."""
+        gap, size = self._gap, self._size
+        loose = gap > WORD_GAP * size
+        spaces = np.where(
+            self._wide,
+            (gap > CJK_GAP * size) | (self._spaced & loose),
+            self._spaced | loose | (gap < -2 * size),
+        )
+        spaces = np.where(self._rtl, self._spaced, spaces)
+        parted = ~self._rtl & (gap > SEGMENT_GAP * size)
+        found = dict.fromkeys((np.flatnonzero(spaces & ~parted) + 1).tolist(), " ")
+        raised = [place for place in self._small.tolist() if not parted[place] and self._raised(place)]
+        found |= {place + 1: "^" for place in raised}
+        return found | dict.fromkeys((np.flatnonzero(parted) + 1).tolist(), segment)
+
+    def _raised(self, place: int) -> bool:
+        last, glyph = (next(iter(self._glyphs[at : at + 1])) for at in self._kept[place : place + 2].tolist())
+        return _is_raised(last, glyph)
+
+
+def cjk_mask(text: str, codes: Codes) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    """`is_cjk` of each character."""
+    if not len(codes) or int(codes.max()) < _FIRST_CJK:
+        return np.zeros(len(codes), bool)
+    return np.array([_is_cjk(char) for char in text])
 
 
 def _is_raised(last: Glyph, glyph: Glyph) -> bool:
@@ -101,19 +167,24 @@ def _is_raised(last: Glyph, glyph: Glyph) -> bool:
     return raised > 0.08 * last.size and (last.char.isalnum() or last.char in "%)）")
 
 
-def text_of(characters: Characters) -> str:
-    return "".join(char for char, _ in characters)
+def joined(parts: Sequence[Printed | str]) -> Printed:
+    """Pieces of text as one; a plain string stands on no page."""
+    boxes = [bytes(16 * len(part)) if isinstance(part, str) else part.boxes for part in parts]
+    return Printed("".join([part if isinstance(part, str) else part.text for part in parts]), b"".join(boxes))
 
 
-def cell_characters(rows: Sequence[Sequence[Line]]) -> Characters:
+def cell_printed(rows: Sequence[Sequence[Line]]) -> Printed:
     """The rows of a table cell as one line: a number that was wrapped in a narrow column is one number again."""
-    out: Characters = []
-    for row in rows:
-        characters = row_characters(row)
-        if out:
-            out.extend((char, None) for char in _cell_seam(text_of(out), text_of(characters)))
-        out.extend(characters)
-    return out
+    out: list[Printed | str] = []
+    before = ""
+    for printed in rows_printed(rows):
+        if before:
+            seam = _cell_seam(before, printed.text)
+            out.append(seam)
+            before += seam
+        out.append(printed)
+        before += printed.text
+    return joined(out)
 
 
 def _cell_seam(before: str, after: str) -> str:
@@ -143,13 +214,8 @@ def _completes_number(tail: str, head: str) -> bool:
     return len(decimals) == 1 if "." in tail else not _GROUPED.match(tail)
 
 
-def seam(before: Characters, after: Characters) -> str | None:
-    """What joins two lines of a paragraph; None takes the hyphen away that parted a word."""
-    return text_seam(text_of(before[-_BREAKABLE:]), after[0][0])
-
-
 def text_seam(before: str, after: str) -> str | None:
-    """`seam` for two texts."""
+    """What joins two lines of a paragraph; None takes the hyphen away that parted a word."""
     last, first = before[-1], after[0]
     if is_cjk(last) or is_cjk(first):
         return ""

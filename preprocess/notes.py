@@ -10,7 +10,7 @@ import pymupdf
 
 from docmill.types import BBox, Block, BlockKind, Printed
 from preprocess.glyphs import Line, Reading
-from preprocess.join import row_characters
+from preprocess.join import row_printed
 
 #: Fields whose printed sign (a tick in a dingbat font) is no text.
 _TICKED: Final = frozenset(
@@ -23,7 +23,7 @@ _AROUND: Final = 1.5
 
 def take_notes(page: pymupdf.Page, reading: Reading) -> list[Block]:
     """The notes of a page; the text that is drawn as a part of them leaves the reading."""
-    blocks = [_note(page, line.bbox, line.text, Printed.of(row_characters([line]))) for line in reading.marks]
+    blocks = [_note(page, line.bbox, line.text, row_printed([line])) for line in reading.marks]
     for annotation in page.annots() or ():
         blocks.extend(_annotation(page, annotation, reading))
     for widget in page.widgets() or ():

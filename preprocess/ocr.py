@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Final
@@ -11,8 +12,10 @@ import numpy as np
 import pymupdf
 
 from docmill.types import BBox
-from preprocess.glyphs import Glyph, Line, line_of
+from preprocess.glyphs import Line, line_of
 from preprocess.join import is_cjk
+from preprocess.packed import Glyph
+from preprocess.scan import Pixels, Scan, find_rules
 
 #: Enough for 8-point print; more costs time and reads no better.
 DPI: Final = 150
@@ -22,20 +25,51 @@ MOST_PIXELS: Final = 4_000_000
 LEAST_SCORE: Final = 0.5
 #: The height at which a single line is read.
 _LINE_PIXELS: Final = 48
+#: A line this much higher than wide stands; a page read with less than this of certainty may be upside down.
+_STANDS: Final = 1.5
+_DOUBT: Final = 0.7
 #: Pixels of paper left around the ink, and how much darker ink is.
 _MARGIN: Final = 40
 _CONTRAST: Final = 80
-
-Pixels = np.ndarray[Any, np.dtype[np.uint8]]
 
 _WIDE_IN_NUMBER: Final = re.compile(r"(?<=\d)[，．](?=\d)")
 _NARROW: Final = {"，": ",", "．": "."}
 
 
-def read_scan(page: pymupdf.Page) -> list[Line]:
-    """The lines that OCR sees on a page; each character's box is its share of the line's box."""
+def read_scan(page: pymupdf.Page) -> Scan:
+    """What OCR sees on a page, turned so that the text is upright; each character's box is its share of its line's."""
     scale = min(DPI / 72, (MOST_PIXELS / max(1.0, abs(page.rect))) ** 0.5)
-    pixels, left, top = _inked(_pixels(page, scale))
+    pixels = _pixels(page, scale)
+    turn, lines = max(_readings(pixels, scale), key=lambda reading: _weight(reading[1]))
+    rules = find_rules(np.rot90(pixels, -turn // 90), scale) if lines else []
+    return Scan(lines, rules, turn)
+
+
+def _readings(pixels: Pixels, scale: float) -> Iterator[tuple[int, list[Line]]]:
+    """The page as it is, and turned if it reads badly so: most boxes of words stand upright, or OCR is in doubt."""
+    lines = _read(pixels, scale)
+    yield 0, lines
+    turns: tuple[int, ...] = ()
+    if lines and sum(_stands(line) for line in lines) > len(lines) / 2:
+        turns = (90, 270)
+    elif lines and _weight(lines) < _DOUBT * sum(len(line.glyphs) for line in lines):
+        turns = (180,)
+    for turn in turns:
+        yield turn, _read(np.ascontiguousarray(np.rot90(pixels, -turn // 90)), scale)
+
+
+def _stands(line: Line) -> bool:
+    """Whether the line is higher than it is wide."""
+    return line.bbox.y1 - line.bbox.y0 > _STANDS * (line.bbox.x1 - line.bbox.x0)
+
+
+def _weight(lines: Sequence[Line]) -> float:
+    """How much OCR has surely read."""
+    return sum(line.confidence**2 * len(line.glyphs) for line in lines if not _stands(line))
+
+
+def _read(pixels: Pixels, scale: float) -> list[Line]:
+    pixels, left, top = _inked(pixels)
     found = _engine()(pixels, use_det=True, use_cls=False)
     if found.boxes is None or found.txts is None:
         return []

@@ -13,7 +13,7 @@ import numpy as np
 import pymupdf
 
 from docmill.types import BBox
-from preprocess.glyphs import Glyph
+from preprocess.packed import Glyph
 
 Picture = np.ndarray[Any, np.dtype[np.float32]]
 

@@ -12,7 +12,7 @@ from docmill.types import Table
 from preprocess.cells import Filled, fill, is_sound, is_value, table_of
 from preprocess.glyphs import Line
 from preprocess.grids import Grid, Plumber, layout_grids, ruled_grids
-from preprocess.join import row_characters, rows_of, text_of
+from preprocess.join import rows_of, rows_printed
 
 #: A map or a drawing: the search for tables among so many paths takes minutes and finds none.
 MOST_PATHS: Final = 20_000
@@ -107,8 +107,8 @@ def _share_out(grids: Iterable[Grid], lines: Sequence[Line], page: int) -> _Shar
 def looks_tabular(lines: Sequence[Line]) -> bool:
     """Whether some rows near each other have columns that are no columns of running text."""
     near = missed = 0
-    for row in rows_of([line for line in lines if line.upright]):
-        if _is_tabular(row):
+    for row in rows_printed(rows_of([line for line in lines if line.upright]), segment="\t"):
+        if _is_tabular(row.text):
             near, missed = near + 1, 0
         else:
             missed += 1
@@ -118,8 +118,8 @@ def looks_tabular(lines: Sequence[Line]) -> bool:
     return False
 
 
-def _is_tabular(row: Sequence[Line]) -> bool:
-    segments = text_of(row_characters(row, segment="\t")).split("\t")
+def _is_tabular(row: str) -> bool:
+    segments = row.split("\t")
     if len(segments) < 2:
         return False
     if any(is_value(segment.strip()) for segment in segments[1:]):

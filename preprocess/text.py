@@ -12,7 +12,7 @@ from typing import Final
 from docmill.types import BBox, Block, BlockKind, Printed, Table
 from preprocess.glyphs import Line
 from preprocess.headings import is_heading
-from preprocess.join import Characters, is_cjk, row_characters, rows_of, seam, text_of
+from preprocess.join import is_cjk, joined, rows_of, rows_printed, text_seam
 
 #: A column has at least so many lines, at the median so wide (in units of the font size) and so full.
 COLUMN_LINES: Final = 5
@@ -63,19 +63,20 @@ def in_reading_order(lines: Sequence[Line], tables: Sequence[Table]) -> list[Ite
 
 def _run_items(run: list[Line | Table], number: int) -> list[Item]:
     tables = [item for item in run if isinstance(item, Table)]
-    rows: list[Item] = [_row(row, number) for row in rows_of([item for item in run if isinstance(item, Line)])]
+    lined = rows_of([item for item in run if isinstance(item, Line)])
+    texts = rows_printed(lined, segment="  ")
+    rows: list[Item] = [_row(lines, printed, number) for lines, printed in zip(lined, texts, strict=True)]
     return sorted([*rows, *tables], key=lambda item: _middle(box_of(item))) if tables else rows
 
 
-def _row(lines: list[Line], run: int) -> Row:
+def _row(lines: list[Line], printed: Printed, run: int) -> Row:
     box = lines[0].bbox
     for line in lines[1:]:
         box = box.union(line.bbox)
-    characters = row_characters(lines, segment="  ")
     bold = all(line.bold for line in lines)
-    segments = _LABEL.sub("", text_of(characters)).count("  ") + 1
+    segments = _LABEL.sub("", printed.text).count("  ") + 1
     confidence = min(line.confidence for line in lines)
-    return Row(Printed.of(characters), box, max(line.size for line in lines), bold, run, segments, confidence)
+    return Row(printed, box, max(line.size for line in lines), bold, run, segments, confidence)
 
 
 def _middle(box: BBox) -> float:
@@ -244,7 +245,7 @@ def _block(rows: list[Row], margin: float, setting: Setting) -> Block:
     box = rows[0].bbox
     for row in rows[1:]:
         box = box.union(row.bbox)
-    printed = Printed.of(_paragraph(rows, margin))
+    printed = _paragraph(rows, margin)
     size, bold = rows[0].size, rows[0].bold
     heading = is_heading(printed.text, rows=len(rows), size=size, bold=bold, body_size=setting.body_size)
     kind = BlockKind.HEADING if heading else BlockKind.PARAGRAPH
@@ -252,20 +253,15 @@ def _block(rows: list[Row], margin: float, setting: Setting) -> Block:
     return Block(kind, setting.page, box, printed, source=setting.source, confidence=confidence)
 
 
-def _paragraph(rows: Sequence[Row], margin: float) -> Characters:
-    """The rows' characters with what joins them: a row that ends early, or has columns, ends a line."""
-    out: Characters = []
-    last: Row | None = None
-    for row in rows:
-        characters = [(char, row.printed.character_box(index)) for index, char in enumerate(row.text)]
-        if last is not None:
-            glue = "\n" if _ends_line(last, row, margin) else seam(out, characters)
-            if glue is None:
-                out.pop()
-            out.extend((char, None) for char in glue or "")
-        out.extend(characters)
-        last = row
-    return out
+def _paragraph(rows: Sequence[Row], margin: float) -> Printed:
+    """The rows' text with what joins them: a row that ends early, or has columns, ends a line."""
+    parts: list[Printed | str] = [rows[0].printed]
+    for last, row in pairwise(rows):
+        glue = "\n" if _ends_line(last, row, margin) else text_seam(last.text, row.text)
+        if glue is None:
+            parts[-1] = Printed(last.text[:-1], last.printed.boxes[:-16])
+        parts += [glue or "", row.printed]
+    return joined(parts)
 
 
 def _ends_line(row: Row, following: Row, margin: float) -> bool:
