@@ -8,7 +8,7 @@ looked at once in a document (see `layer.py`).
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -21,7 +21,7 @@ from preprocess.pdf import MUPDF_ERRORS, raise_if_out_of_memory
 pymupdf.TOOLS.set_subset_fontnames(True)
 
 #: MuPDF cuts the names of fonts in its text to so many characters.
-NAME_LENGTH: Final = 31
+_NAME_LENGTH: Final = 31
 
 _SECTION: Final = re.compile(rb"begin(bfchar|bfrange)(.*?)end\1", re.DOTALL)
 _CHAR: Final = re.compile(rb"<([0-9a-fA-F]+)>\s*<([0-9a-fA-F]+)>")
@@ -54,19 +54,25 @@ _ORDERLY: Final = 0.9
 UNKNOWN_FONT: Final = FontFacts(_CLOSE_LOOK)
 
 
-def facts_of_page(page: pymupdf.Page, known: dict[int, FontFacts]) -> dict[str, FontFacts]:
-    """The facts of each font of a page by the name that MuPDF's text has; the worse where two share a name.
+def facts_of_page(page: pymupdf.Page, names: Collection[str]) -> dict[str, FontFacts]:
+    """The facts of fonts by the names that MuPDF's text has for them; the worse where two share one.
 
-    `known` holds the facts of the document's fonts that other pages had, and takes the new ones.
+    A font that the page's resources call otherwise is one of which nothing is known.
     """
+    keys = {_key(name) for name in names}
     facts: dict[str, FontFacts] = {}
     for xref, _, kind, name, _, encoding, *_ in page.get_fonts(full=False):
-        if xref not in known:
-            known[xref] = _facts(page.parent, xref, kind, encoding) if xref else UNKNOWN_FONT
-        key, found = name[:NAME_LENGTH], known[xref]
-        other = facts.get(key, found)
-        facts[key] = FontFacts(max(found.look, other.look), found.recovered | other.recovered)
-    return facts
+        key = _key(name)
+        if key in keys:
+            found = _facts(page.parent, xref, kind, encoding) if xref else UNKNOWN_FONT
+            other = facts.get(key, found)
+            facts[key] = FontFacts(max(found.look, other.look), found.recovered | other.recovered)
+    return {name: facts.get(_key(name), UNKNOWN_FONT) for name in names}
+
+
+def _key(name: str) -> str:
+    """A font's name as it is spelt alike in its program and in its dictionary."""
+    return "".join(char for char in name[:_NAME_LENGTH] if char.isalnum())
 
 
 def _facts(document: pymupdf.Document, xref: int, kind: str, encoding: str) -> FontFacts:

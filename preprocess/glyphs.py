@@ -124,7 +124,7 @@ def _sort_line(
         line = _line(spans, page, upright=turn == 0)
         if line is not None and not hidden and not diagonal:
             reading.turns[turn] += len(line.glyphs)
-        if line is not None and not _is_second_print(line, printed):
+        if line is not None and (hidden or not _is_second_print(line, printed)):
             _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
 
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pymupdf
 
-from preprocess.fonts import NAME_LENGTH, UNKNOWN_FONT, FontFacts, facts_of_page
+from preprocess.fonts import FontFacts, facts_of_page
 from preprocess.glyphs import UNKNOWN, Line
 from preprocess.ocr import read_line
 from preprocess.packed import Glyph
@@ -49,10 +49,8 @@ class Layer:
     def lies(self, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
         """Whether what the page's lines say, or their figures, is another text than the printed one."""
         fonts = {font for line in lines for font, _ in line.fonts}
-        new = fonts - self._named.keys()
-        if new:
-            facts = facts_of_page(page, {font[:NAME_LENGTH] for font in new})
-            self._named |= {font: facts.get(font[:NAME_LENGTH], UNKNOWN_FONT) for font in new}
+        if new := fonts - self._named.keys():
+            self._named |= facts_of_page(page, new)
         print_of = cache(page.get_displaylist)
         for font in sorted(fonts - self._honest - self._lying):
             self._judge(font, page, lines, print_of)
@@ -105,7 +103,7 @@ def _matters(font: str, lines: Sequence[Line]) -> bool:
 
 
 def _samples(font: str, lines: Sequence[Line], count: int) -> dict[str, Glyph]:
-    """Different characters of the font where they stand, of as few lines as will do; half of them digits if there are."""
+    """Different characters of the font where they stand, of few lines; half of them digits if there are."""
     digits: dict[str, Glyph] = {}
     others: dict[str, Glyph] = {}
     own = [glyphs for line in lines if line.upright and (glyphs := list(_set_in(font, line)))]

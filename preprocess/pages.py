@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pymupdf
 
 from docmill.errors import CorruptPdf
 from docmill.types import Block, MissingPage
-from preprocess.glyphs import read_glyphs
+from preprocess.glyphs import Reading, read_glyphs
 from preprocess.grids import Plumber
 from preprocess.layer import Layer
 from preprocess.notes import take_notes
 from preprocess.pdf import MUPDF_ERRORS, raise_if_out_of_memory
-from preprocess.reading import choose_text
-from preprocess.tables import find_tables, look_at
+from preprocess.reading import Text, choose_text
+from preprocess.scan import drawn_anew
+from preprocess.tables import Look, find_tables, look_at
 from preprocess.text import Item, in_reading_order
+from preprocess.turn import Frame, at_page, turned
 
 #: Shares of the time limit after which the costly readers are left out, so that the rest is still read.
 MODELS_UNTIL: Final = 0.5
@@ -26,7 +28,11 @@ OCR_UNTIL: Final = 0.75
 
 @dataclass(frozen=True, slots=True)
 class PageReading:
-    """A page before headers, captions and continued tables are known."""
+    """A page before headers, captions and continued tables are known.
+
+    `width` and `height` are those of the page as it was read; `frame` says how it was turned, if it was. Notes are
+    where the page as seen has them.
+    """
 
     number: int
     width: float
@@ -36,6 +42,16 @@ class PageReading:
     source: str = "empty"
     warnings: tuple[str, ...] = ()
     missing: MissingPage | None = None
+    frame: Frame | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the readers of a document's pages share."""
+
+    plumber: Plumber
+    layer: Layer
+    clock: Clock
 
 
 class Clock:
@@ -51,13 +67,11 @@ class Clock:
         return max(wall, (time.process_time() - self._cpu_start) / self._cpu)
 
 
-def read_page(
-    document: pymupdf.Document, number: int, plumber: Plumber, layer: Layer, clock: Clock, *, ocr: bool
-) -> PageReading:
+def read_page(document: pymupdf.Document, number: int, tools: Tools, *, ocr: bool) -> PageReading:
     """Page `number`, counted from 1. A page that cannot be read is missing; only memory stops the document."""
     try:
         page = document.load_page(number - 1)
-        return _read(page, plumber, layer, clock, ocr=ocr)
+        return _read(page, tools, ocr=ocr)
     except MUPDF_ERRORS as error:
         raise_if_out_of_memory(error)
         return missing_page(MissingPage(number, CorruptPdf.code, f"it is damaged ({error})"))
@@ -69,18 +83,39 @@ def missing_page(missing: MissingPage) -> PageReading:
     return PageReading(missing.page, 0.0, 0.0, warnings=(told,), missing=missing)
 
 
-def _read(page: pymupdf.Page, plumber: Plumber, layer: Layer, clock: Clock, *, ocr: bool) -> PageReading:
-    number, width, height = page.number + 1, page.rect.width, page.rect.height
-    reading, look = read_glyphs(page), look_at(page)
+def _read(page: pymupdf.Page, tools: Tools, *, ocr: bool) -> PageReading:
+    number, reading = page.number + 1, read_glyphs(page)
     notes = tuple(take_notes(page, reading))
-    text = choose_text(page, reading, look, layer, ocr=_why_no_ocr(clock, ocr=ocr))
-    if text.source != "text":
-        items = tuple(in_reading_order(text.lines, ()))
-        return PageReading(number, width, height, items, notes, text.source, text.warnings)
-    found = find_tables(page, text.lines, look, plumber, models=clock.used < MODELS_UNTIL)
-    items = tuple(in_reading_order(found.rest, found.tables))
-    warnings = (*text.warnings, found.warning) if found.warning else text.warnings
-    return PageReading(number, width, height, items, notes, text.source, warnings)
+    frame = Frame(reading.turn, page.rect.width, page.rect.height)
+    if not frame.turn:
+        return replace(_upright(page, number, reading, frame, tools, ocr=ocr), notes=notes)
+    with turned(page, frame) as other:
+        return replace(_upright(other, number, read_glyphs(other), frame, tools, ocr=ocr), notes=notes)
+
+
+def _upright(
+    page: pymupdf.Page, number: int, reading: Reading, frame: Frame, tools: Tools, *, ocr: bool
+) -> PageReading:
+    """A page whose text is upright, by the reader that suits it; the frame says how it was turned to be so."""
+    look = look_at(page)
+    why_no_ocr = _why_no_ocr(tools.clock, ocr=ocr)
+    text = choose_text(page, number, reading, look=look, layer=tools.layer, why_no_ocr=why_no_ocr)
+    if text.scan is not None:
+        frame = frame if frame.turn else replace(frame, turn=text.scan.turn)
+        with drawn_anew(text.scan, frame.size) as other:
+            return _with_tables(other, number, text, look_at(other), frame, tools)
+    return _with_tables(page, number, text, look, frame, tools)
+
+
+def _with_tables(page: pymupdf.Page, number: int, text: Text, look: Look, frame: Frame, tools: Tools) -> PageReading:
+    found = find_tables(page, text.lines, look, tools.plumber, models=tools.clock.used < MODELS_UNTIL)
+    tables, told = found.tables, found.warning
+    if page.number + 1 != number:
+        tables = tuple(at_page(table, number) for table in tables)
+        told = told.replace(f"page {page.number + 1}:", f"page {number}:")
+    items = tuple(in_reading_order(found.rest, tables))
+    warnings = (*text.warnings, told) if told else text.warnings
+    return PageReading(number, *frame.size, items, (), text.source, warnings, frame=frame)
 
 
 def _why_no_ocr(clock: Clock, *, ocr: bool) -> str:

@@ -17,12 +17,13 @@ from preprocess.furniture import Furniture, furniture_blocks
 from preprocess.grids import Plumber
 from preprocess.joins import join_pages
 from preprocess.layer import Layer
-from preprocess.pages import Clock, PageReading, missing_page, read_page
+from preprocess.pages import Clock, PageReading, Tools, missing_page, read_page
 from preprocess.pdf import open_pdf, unpacks_over
 from preprocess.prepare import PrepareConfig
 from preprocess.render import render
 from preprocess.text import Row, Setting, blocks_of
 from preprocess.tokens import counter
+from preprocess.turn import Frame, turn_back
 from preprocess.version import PARSER
 
 #: MuPDF keeps what it decoded; a long document must not fill the memory with it.
@@ -60,7 +61,8 @@ def parse(
 def _readings(
     data: bytes, config: PrepareConfig, left_out: Mapping[int, MissingPage], begin: Begin
 ) -> Iterator[PageReading]:
-    clock, plumber, layer = Clock(config.wall_seconds, config.cpu_seconds), Plumber(data), Layer()
+    clock = Clock(config.wall_seconds, config.cpu_seconds)
+    tools = Tools(Plumber(data), Layer(), clock)
     with open_pdf(data, config.max_pages) as document:
         for number in range(1, document.page_count + 1):
             begin(number, document.page_count)
@@ -68,7 +70,7 @@ def _readings(
             if missing:
                 yield missing_page(missing)
             else:
-                yield read_page(document, number, plumber, layer, clock, ocr=config.ocr)
+                yield read_page(document, number, tools, ocr=config.ocr)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
     pymupdf.TOOLS.store_shrink(100)
@@ -94,12 +96,20 @@ def assemble(readings: Sequence[PageReading]) -> tuple[Page, ...]:
     bodies = mark_continued(
         [tie_captions(blocks_of(items, setting)) for items, setting in zip(joined, settings, strict=True)]
     )
+    frames = {reading.number: reading.frame for reading in readings if reading.frame and reading.frame.turn}
     pages = []
     for reading, body, (_, apart) in zip(readings, bodies, taken, strict=True):
         headers, footers = furniture_blocks(apart, reading.number, reading.source)
-        blocks: tuple[Block, ...] = (*headers, *body, *reading.notes, *footers)
-        pages.append(Page(reading.number, reading.width, reading.height, blocks, reading.source))
+        pages.append(_page(reading, [*headers, *body], footers, frames))
     return tuple(pages)
+
+
+def _page(reading: PageReading, above: list[Block], below: list[Block], frames: Mapping[int, Frame]) -> Page:
+    """A page as it is seen, with the notes before its footers."""
+    frame = frames.get(reading.number)
+    width, height = (frame.width, frame.height) if frame else (reading.width, reading.height)
+    body, footers = (turn_back(blocks, frames) if frames else blocks for blocks in (above, below))
+    return Page(reading.number, width, height, (*body, *reading.notes, *footers), reading.source)
 
 
 def _body_size(readings: Sequence[PageReading]) -> float:

@@ -11,6 +11,7 @@ import pymupdf
 from preprocess.glyphs import UNKNOWN, Line, Reading
 from preprocess.layer import Layer, is_unreadable
 from preprocess.ocr import read_scan
+from preprocess.scan import Scan
 from preprocess.tables import Look
 
 #: A page with fewer characters than this under an image that fills it is a scan with a stamp or a page number.
@@ -31,11 +32,13 @@ class Text:
     lines: Sequence[Line]
     source: str
     warnings: tuple[str, ...] = ()
+    scan: Scan | None = None
 
 
-def choose_text(page: pymupdf.Page, reading: Reading, look: Look, layer: Layer, *, ocr: str) -> Text:
-    """The text of a page by the reader that can be trusted. `ocr` is empty, or says why OCR may not be used."""
-    number = page.number + 1
+def choose_text(
+    page: pymupdf.Page, number: int, reading: Reading, *, look: Look, layer: Layer, why_no_ocr: str
+) -> Text:
+    """The text of a page (the document's page `number`) by the reader that can be trusted."""
     told = _why_not_layer(page, reading, look, layer)
     if told is None:
         return Text(reading.visible, "text" if reading.visible else "empty", tuple(_doubts(number, reading, layer)))
@@ -43,12 +46,13 @@ def choose_text(page: pymupdf.Page, reading: Reading, look: Look, layer: Layer, 
         why = f"page {number}: read from the scan's own OCR layer, which nobody has verified"
         return Text(reading.invisible, "ocr_layer", (why,))
     layered = Text(reading.visible, "text" if reading.visible else "empty")
-    if ocr:
-        return Text(layered.lines, layered.source, (f"page {number}: {told or 'a scan'}, not read because {ocr}",))
-    seen = read_scan(page)
-    if not seen:
+    if why_no_ocr:
+        why = f"page {number}: {told or 'a scan'}, not read because {why_no_ocr}"
+        return Text(layered.lines, layered.source, (why,))
+    scan = read_scan(page)
+    if not scan.lines:
         return Text(layered.lines, layered.source, (f"page {number}: an image in which OCR finds no text",))
-    return Text(seen, "ocr", (f"page {number}: {told}, read by OCR instead",) if told else ())
+    return Text(scan.lines, "ocr", (f"page {number}: {told}, read by OCR instead",) if told else (), scan)
 
 
 def _why_not_layer(page: pymupdf.Page, reading: Reading, look: Look, layer: Layer) -> str | None:
