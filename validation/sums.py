@@ -1,8 +1,8 @@
 """What must add up in a table, found from the table itself.
 
 A relation is a set of lines (rows or columns) that add up to another, such as the rows above a total. Which rows those
-are a table does not say; the relation that holds in one column is the one that must hold in the others. A line where
-it does not is reported if one slip in one cell explains it: a digit, two digits swapped, a sign, a power of ten. So an
+are a table does not say; the relation that holds in one column is the one that must hold in the others. Where it does
+not, it is reported if one slip in one cell explains it: a digit, two digits swapped, a sign, a power of ten. So an
 average below a column of prices is no error, a row that the parser lost is none of the table's, and a misread digit is.
 """
 

@@ -20,7 +20,7 @@ from validation.dates import parse_date
 from validation.fields import at
 from validation.grid import Grid
 from validation.grounding import Ground, Grounding
-from validation.labels import labels_of, stands_beside
+from validation.labels import labels_of, stands_beside, stands_with
 from validation.places import Place
 from validation.relative import document_date
 from validation.text import half
@@ -30,6 +30,8 @@ GLOSSARY = Path(__file__).parent.parent / "rulesets" / "glossary.table.yaml"
 _YEAR = re.compile(r"(?<![0-9])(?:FY)?((?:19|20)[0-9]{2})(?![0-9])", re.IGNORECASE)
 #: Fields that say of which period their neighbours are.
 _PERIOD_FIELDS = frozenset({"period", "year", "as_of", "fiscal_year", "quarter", "期间", "年度", "年份", "报告期"})
+#: A value that is printed more often than this is not looked at everywhere.
+_MOST_PLACES = 50
 _WORD = re.compile(r"[a-z]+|[\u3400-\u9fff]+")
 
 
@@ -76,23 +78,34 @@ def _other_row(case: Case, grounding: Grounding) -> str | None:
 
 
 def _in_row(case: Case, grounding: Grounding) -> list[Place]:
-    """The places beside the field's labels, or beside what the glossary gives for its name."""
+    """The places beside the field's labels, or what the glossary gives for its name, or the words beside it."""
+    places = grounding.places[:_MOST_PLACES]
     labels = labels_of(grounding.leaf.labels or _terms(grounding.leaf.path))
-    return [place for place in grounding.places if labels and stands_beside(place, labels, case.facts)]
+    if labels:
+        return [place for place in places if stands_beside(place, labels, case.facts)]
+    words = [text for text in _beside(case, grounding).values() if parse_date(text) is None]
+    return [place for place in places if any(stands_with(place, text, case.facts) for text in words)]
+
+
+def _beside(case: Case, grounding: Grounding) -> Mapping[str, str]:
+    """The texts in the same object of a list, by their names: they say what the number is of."""
+    parent, _, name = grounding.leaf.path.rpartition("/")
+    fields = at(case.extraction.result, parent) if parent else None
+    texts = fields.items() if isinstance(fields, dict) else ()
+    return {key: value for key, value in texts if key != name and isinstance(value, str) and value.strip()}
 
 
 def _own_period(case: Case, grounding: Grounding) -> Heading | None:
     """The period that the field's name, a field beside it or the label beside it speaks of."""
-    parent, _, name = grounding.leaf.path.rpartition("/")
-    year = _YEAR.search(name.replace("_", " "))
+    year = _YEAR.search(grounding.leaf.path.rpartition("/")[2].replace("_", " "))
     if year:
         return Heading(years=frozenset({int(year[1])}))
-    beside = at(case.extraction.result, parent)
-    for key, value in beside.items() if isinstance(beside, dict) else ():
-        if key.lower() in _PERIOD_FIELDS and value and parent:
-            return heading_of(str(value), None)
-    labels = [str(value) for key, value in beside.items() if key != name] if isinstance(beside, dict) and parent else []
-    years = {int(match[1]) for label in labels if not parse_date(label) for match in _YEAR.finditer(half(label))}
+    beside = _beside(case, grounding)
+    period = next((value for key, value in beside.items() if key.lower() in _PERIOD_FIELDS), None)
+    if period:
+        return heading_of(period, None)
+    labels = [value for value in beside.values() if not parse_date(value)]
+    years = {int(match[1]) for label in labels for match in _YEAR.finditer(half(label))}
     return Heading(years=frozenset(years)) if len(years) == 1 else None
 
 
