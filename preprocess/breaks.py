@@ -20,8 +20,8 @@ _STARTS: Final = re.compile(
 _CLAUSE: Final = re.compile(r"[，、,]")
 #: A line shorter than this is a label or a record and no sentence.
 _SENTENCE: Final = 12
-#: How far the print of two parts of one paragraph may differ in height.
-_SAME_SIZE: Final = 0.06
+#: How far the boxes of two parts of one paragraph may differ in height: fonts of one size differ, in two scripts more.
+_SAME_SIZE: Final = 0.2
 
 
 def goes_on(before: Sequence[Block], after: Sequence[Block]) -> bool:
@@ -31,7 +31,12 @@ def goes_on(before: Sequence[Block], after: Sequence[Block]) -> bool:
     if last is None or first is None or first is not after[0] or first.kind is not BlockKind.PARAGRAPH:
         return False
     one, other = last.printed.text.rsplit("\n", 1)[-1], first.printed.text.split("\n", 1)[0]
-    return _alike(last, first) and "  " not in one + other and _is_open(one, last.printed.text) and _follows(one, other)
+    return (
+        _alike(_height(last, -1), _height(first))
+        and "  " not in one + other
+        and _is_open(one, last.printed.text)
+        and _follows(one, other)
+    )
 
 
 def last_paragraph(blocks: Sequence[Block]) -> Block | None:
@@ -46,16 +51,16 @@ def last_paragraph(blocks: Sequence[Block]) -> Block | None:
 
 def _is_note(block: Block, blocks: Sequence[Block]) -> bool:
     largest = max((_height(other) for other in blocks if other.kind is BlockKind.PARAGRAPH), default=0.0)
-    return _height(block) < 0.9 * largest
+    return _height(block) < (1 - _SAME_SIZE) * largest
 
 
-def _alike(one: Block, other: Block) -> bool:
-    return abs(_height(one) - _height(other)) <= _SAME_SIZE * max(_height(one), _height(other))
+def _alike(one: float, other: float) -> bool:
+    return abs(one - other) <= _SAME_SIZE * max(one, other)
 
 
-def _height(block: Block) -> float:
-    """The height of the print, by the block's first character."""
-    box = block.printed.box(0, 1)
+def _height(block: Block, at: int = 0) -> float:
+    """The height of the print, by one of the block's characters."""
+    box = block.printed.character_box(at % max(1, len(block.printed.text))) if block.printed.text else None
     return box.y1 - box.y0 if box else 0.0
 
 
