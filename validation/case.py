@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import date
 from functools import cached_property
 from typing import Any
 
@@ -12,6 +13,7 @@ from validation.facts import Facts
 from validation.fields import Leaf, leaves
 from validation.grounding import Ground, Grounding, ground
 from validation.places import Place
+from validation.relative import document_date
 
 
 @dataclass(frozen=True)
@@ -39,6 +41,11 @@ class Case:
     def grounded(self) -> tuple[Grounding, ...]:
         """Every value that claims to be in the document, with its standing."""
         return tuple(ground(leaf, self.facts) for leaf in self.leaves if leaf.grounded)
+
+    @cached_property
+    def document_date(self) -> date | None:
+        """The date that the document gives itself."""
+        return document_date(self.facts)
 
     @cached_property
     def by_path(self) -> Mapping[str, Grounding]:

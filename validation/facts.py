@@ -19,7 +19,7 @@ from docmill.types import BBox, Citation, Page, Piece, PreparedDocument, Printed
 from validation.dates import MAY_BE_DATE, order_of, scan_spans
 from validation.grid import Frame, Grid
 from validation.index import BREAK, Index
-from validation.places import DateAt, NumberAt, Place, begins_inside, cut, ends_inside
+from validation.places import DateAt, NumberAt, Pieces, Place, Standing, begins_inside, cut, ends_inside
 from validation.region import text_in
 from validation.text import fold, fold_places, half
 
@@ -38,12 +38,11 @@ Cited = tuple[int, str | None, int | None, int | None]
 
 @dataclass(frozen=True)
 class Facts:
-    """The facts of one document. `pieces` are its citable texts in reading order, `outlines` their boxes."""
+    """The facts of one document. `pieces` are its citable texts in reading order."""
 
     pages: Mapping[int, Page]
     tables: Mapping[str, Table]
-    pieces: tuple[Piece, ...]
-    outlines: tuple[BBox | None, ...]
+    pieces: Pieces
 
     @cached_property
     def language(self) -> str:
@@ -56,7 +55,7 @@ class Facts:
 
     @cached_property
     def index(self) -> Index:
-        return Index(self.pieces, self.outlines, self.plain, self._starts)
+        return Index(self.pieces, self.plain, self._starts)
 
     @cached_property
     def numbers(self) -> Mapping[Decimal, list[NumberAt]]:
@@ -123,7 +122,7 @@ class Facts:
     @cached_property
     def plain(self) -> str:
         """The whole document in half width, its pieces joined by BREAK."""
-        return half(BREAK.join(piece.printed.text for piece in self.pieces))
+        return half(BREAK.join([printed.text for printed, *_ in self.pieces.standing]))
 
     @cached_property
     def lower(self) -> str:
@@ -185,19 +184,19 @@ class Facts:
 
     def text_in(self, page: int, box: BBox) -> str:
         """What is printed inside a box of a page, in reading order."""
-        return text_in([piece for piece in self.pieces if piece.page == page], box)
+        return text_in([printed for printed, at, *_ in self.pieces.standing if at == page], box)
 
     # ------------------------------------------------------------ how it is worked out
 
     @cached_property
     def _starts(self) -> list[int]:
-        return list(accumulate((len(piece.printed.text) + 1 for piece in self.pieces[:-1]), initial=0))
+        return list(accumulate([len(printed.text) + 1 for printed, *_ in self.pieces.standing[:-1]], initial=0))
 
     @cached_property
     def _cited(self) -> Mapping[Cited, list[int]]:
         index: dict[Cited, list[int]] = defaultdict(list)
-        for number, piece in enumerate(self.pieces):
-            index[piece.page, piece.table_id, piece.row, piece.col].append(number)
+        for number, (_, page, table, row, col, _) in enumerate(self.pieces.standing):
+            index[page, table, row, col].append(number)
         return index
 
     @cached_property
@@ -251,24 +250,23 @@ def facts_of(document: PreparedDocument) -> Facts:
 
 def measure(document: PreparedDocument) -> Facts:
     """The facts of a prepared document, anew."""
-    standing = [*_standing(document)]
     return Facts(
         pages={page.number: page for page in document.pages},
         tables={table.table_id: table for table in document.tables},
-        pieces=tuple(piece for piece, _ in standing),
-        outlines=tuple(outline for _, outline in standing),
+        pieces=Pieces(tuple(_standing(document))),
     )
 
 
-def _standing(document: PreparedDocument) -> Iterator[tuple[Piece, BBox | None]]:
+def _standing(document: PreparedDocument) -> Iterator[Standing]:
     for block in (block for page in document.pages for block in page.blocks):
-        if block.table is None:
-            yield Piece(block.printed, block.page), block.bbox
+        table = block.table
+        if table is None:
+            yield block.printed, block.page, None, None, None, block.bbox
             continue
-        if block.table.caption:
-            yield Piece(Printed(block.table.caption), block.page), block.bbox
-        for cell in block.table.cells:
-            yield Piece(cell.printed, cell.page, block.table.table_id, cell.row, cell.col), cell.bbox
+        if table.caption:
+            yield Printed(table.caption), block.page, None, None, None, block.bbox
+        for cell in table.cells:
+            yield cell.printed, cell.page, table.table_id, cell.row, cell.col, cell.bbox
 
 
 def _apart(one: BBox | None, other: BBox) -> float:

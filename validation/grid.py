@@ -73,8 +73,15 @@ class Grid:
         return 0 if any(_amount(cell.text) for cell in first) else 1
 
     def text(self, row: int, col: int) -> str:
-        cell = self.cells.get((row, col))
-        return half(cell.text).strip() if cell else ""
+        """A cell's text in half width."""
+        if (row, col) not in self._texts:
+            cell = self.cells.get((row, col))
+            self._texts[row, col] = half(cell.text).strip() if cell else ""
+        return self._texts[row, col]
+
+    @cached_property
+    def _texts(self) -> dict[tuple[int, int], str]:
+        return {}
 
     def labels(self, row: int, col: int) -> list[str]:
         """The words to the left in the row, nearest last; numbers label nothing."""

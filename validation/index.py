@@ -12,12 +12,11 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 
-from docmill.types import BBox, Piece
 from validation.dates import Dated, scan_dates
-from validation.numbers import Found, scan_numbers, scan_spelled
-from validation.places import NumberAt, Place
+from validation.numbers import Found, readings, scan_numbers, scan_spelled
+from validation.places import NumberAt, Pieces, Place
 
 #: What the pieces are joined with: no blank to any pattern, and printed nowhere.
 BREAK = "\0"
@@ -38,8 +37,7 @@ _POINT_MARK = re.compile(r"(?<![0-9.,])[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]{1,2})?
 class Index:
     """`plain` is all pieces in half width, joined by BREAK; `starts` says where each begins in it."""
 
-    pieces: Sequence[Piece]
-    outlines: Sequence[BBox | None]
+    pieces: Pieces
     plain: str
     starts: Sequence[int]
     _read: dict[int, tuple[NumberAt, ...]] = field(default_factory=dict)
@@ -48,7 +46,7 @@ class Index:
     def like(self, value: Decimal) -> list[NumberAt]:
         """Every printed number with these significant digits, whatever its sign, scale and unit, in reading order."""
         wanted = significand(value)
-        numbers = sorted({self.piece_at(offset) for offset in self.digits.get(wanted, ())})
+        numbers = sorted({self.piece_at(match.start()) for match in _printed(wanted).finditer(self.plain)})
         found = [one for number in numbers for one in self.numbers_of(number)]
         return [one for one in (*found, *self._spelled) if significand(one.number.value) == wanted]
 
@@ -65,7 +63,7 @@ class Index:
 
     @cached_property
     def digits(self) -> Mapping[str, list[int]]:
-        """Significant digits to the offsets where they stand."""
+        """Significant digits to the offsets where they stand: for what is not printed so, and may be a slip of it."""
         index: dict[str, list[int]] = defaultdict(list)
         for match in _RUN.finditer(self.plain):
             text = match.group()
@@ -80,7 +78,7 @@ class Index:
         return bisect_right(self.starts, offset) - 1
 
     def place(self, number: int, start: int, stop: int) -> Place:
-        return Place(self.pieces[number], start, stop, self.outlines[number])
+        return Place(self.pieces[number], start, stop, self.pieces.standing[number][-1])
 
     def dates_of(self, number: int) -> tuple[Dated, ...]:
         if number not in self._dated:
@@ -111,6 +109,9 @@ class Index:
         piece = self.pieces[number]
         text, cell = piece.printed.text, piece.table_id is not None
         dates = [(dated.start, dated.stop) for dated in self.dates_of(number)]
+        if cell and (simple := readings(text, comma=self.comma)) and not dates:
+            yield NumberAt(simple[0], self.place(number, 0, len(text)))
+            return
         for found in scan_numbers(text, whole_cells=cell, comma=self.comma, spelled=False):
             if not any(start <= found.start and found.stop <= stop for start, stop in dates):
                 yield from self._at(number, found, 0)
@@ -123,6 +124,15 @@ class Index:
 def significand(value: Decimal) -> str:
     """The digits of a number without sign, decimal mark and zeros at the ends."""
     return "".join(map(str, value.as_tuple().digits)).strip("0")
+
+
+@lru_cache(4096)
+def _printed(digits: str) -> re.Pattern[str]:
+    """Where these digits may be all that a number has, but for zeros at its ends."""
+    if not digits:
+        return re.compile("(?<![0-9.,])0(?![0-9])|0[.,]0+(?![0-9])")
+    marks = "[.,'\u00a0 \\n]{0,3}"
+    return re.compile(f"(?<![1-9])(?<![1-9][.,']){marks.join(digits)}(?![.,']?[0-9.,']*[1-9])")
 
 
 def _keys(text: str) -> Iterator[str]:

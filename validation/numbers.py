@@ -111,6 +111,12 @@ _HEDGE = re.compile(
 _TAIL = re.compile(r"(?:左右|以上|以下|[.,]-*|\.)$")
 _OPEN_ONLY = re.compile(r"\s*[(]\s?(?P<body>[^()]*[0-9])\s*")
 _TO = re.compile(r"\s?(?:-|~|至|到|\bto\b|\band\b)\s?", re.IGNORECASE)
+_SIMPLE = re.compile(
+    r"(?P<open>\()?(?P<minus>-)?(?P<digits>(?!0[0-9])[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|(?!0[0-9])[0-9]+(?:\.[0-9]+)?)"
+    r"(?P<share>%)?(?P<close>\))?"
+)
+#: Without one of these nothing is a number.
+_MAY_BE = re.compile(f"[0-9{CHARACTERS}]|hundred|thousand|million|billion|ty", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"[A-Za-z_]-?$")
 _EITHER = re.compile("[1-9][0-9]{0,2}[.,][0-9]{3}")
 _LEADING_ZERO = re.compile("0[0-9]")
@@ -128,6 +134,10 @@ def readings(text: str, *, comma: bool = False) -> tuple[Number, ...]:
     A word that hedges (about, 约) and the dash of 1'000.- are no part of it. `comma`: see `scan_numbers`.
     """
     plain = half(text).strip()
+    if simple := _simple(plain, comma):
+        return simple
+    if not _MAY_BE.search(plain):
+        return ()
     if whole := _whole(plain, comma):
         return whole
     bare = _TAIL.sub("", _HEDGE.sub("", plain)).strip()
@@ -136,6 +146,19 @@ def readings(text: str, *, comma: bool = False) -> tuple[Number, ...]:
     opened = _OPEN_ONLY.fullmatch(plain)
     closed = _whole(f"({opened['body']})", comma) if opened else ()
     return closed
+
+
+def _simple(plain: str, comma: bool) -> tuple[Number, ...]:
+    """What most cells hold: digits in threes, a sign or brackets, a percent sign. Empty for all else."""
+    match = _SIMPLE.fullmatch(plain)
+    digits = match["digits"] if match else ""
+    if match is None or (comma and _EITHER.fullmatch(digits)) or bool(match["open"]) != bool(match["close"]):
+        return ()
+    number = Number(Decimal(digits.replace(",", "")), "%" if match["share"] else None)
+    negative = replace(number, value=-number.value)
+    if match["open"]:
+        return (negative, number) if not match["minus"] else (negative,)
+    return (negative,) if match["minus"] else (number,)
 
 
 def _whole(plain: str, comma: bool) -> tuple[Number, ...]:

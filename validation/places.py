@@ -4,11 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import overload
 
-from docmill.types import BBox, Piece
+from docmill.types import BBox, Piece, Printed
 from validation.dates import Dated
 from validation.numbers import Number
 from validation.text import half
+
+Standing = tuple[Printed, int, str | None, int | None, int | None, BBox | None]
+"""A citable text as it stands in a document: its page, its cell if it is one, the box of the block or cell."""
+
+
+class Pieces(Sequence[Piece]):
+    """The citable texts of a document, made into pieces when asked for: most never are."""
+
+    def __init__(self, standing: tuple[Standing, ...]) -> None:
+        self.standing = standing
+        self._made: dict[int, Piece] = {}
+
+    def __len__(self) -> int:
+        return len(self.standing)
+
+    @overload
+    def __getitem__(self, index: int) -> Piece: ...
+    @overload
+    def __getitem__(self, index: slice) -> Sequence[Piece]: ...
+    def __getitem__(self, index: int | slice) -> Piece | Sequence[Piece]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        if index not in self._made:
+            if not 0 <= index < len(self.standing):
+                raise IndexError(index)
+            self._made[index] = Piece(*self.standing[index][:-1])
+        return self._made[index]
 
 
 @dataclass(frozen=True, slots=True)

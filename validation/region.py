@@ -7,15 +7,15 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from docmill.types import BBox, Piece, Printed
+from docmill.types import BBox, Printed
 
 #: Points by which a box may miss the middle of a character that it is meant to hold.
 _SLACK = 1.0
 
 
-def text_in(pieces: Iterable[Piece], box: BBox) -> str:
+def text_in(pieces: Iterable[Printed], box: BBox) -> str:
     """The text of the pieces of one page inside a box, in their order; a line for each piece."""
-    return "\n".join(text for piece in pieces if (text := inside(piece.printed, box)))
+    return "\n".join(text for printed in pieces if (text := inside(printed, box)))
 
 
 def inside(printed: Printed, box: BBox) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import date
 from functools import cache
 from pathlib import Path
 
@@ -22,7 +21,6 @@ from validation.grid import Grid
 from validation.grounding import Ground, Grounding
 from validation.labels import labels_of, stands_beside, stands_with
 from validation.places import Place
-from validation.relative import document_date
 from validation.text import half
 
 GLOSSARY = Path(__file__).parent.parent / "rulesets" / "glossary.table.yaml"
@@ -103,7 +101,7 @@ def _own_period(case: Case, grounding: Grounding) -> Heading | None:
     beside = _beside(case, grounding)
     period = next((value for key, value in beside.items() if key.lower() in _PERIOD_FIELDS), None)
     if period:
-        return heading_of(period, None)
+        return heading_of(period)
     labels = [value for value in beside.values() if not parse_date(value)]
     years = {int(match[1]) for label in labels for match in _YEAR.finditer(half(label))}
     return Heading(years=frozenset(years)) if len(years) == 1 else None
@@ -114,7 +112,7 @@ def _whole_period(case: Case, path: str) -> Heading | None:
     grounding = case.by_path.get(path)
     dated = parse_date(grounding.leaf.text) if grounding and grounding.ground == Ground.FOUND else None
     days = dated.days(case.facts.day_first) if dated else ()
-    return heading_of(dated.text, None) if dated and (len(days) == 1 or dated.period) else None
+    return heading_of(dated.text) if dated and (len(days) == 1 or dated.period) else None
 
 
 def _wrong_column(case: Case, places: Sequence[Place], wanted: Heading, *, strict: bool) -> str | None:
@@ -142,8 +140,10 @@ def _unlike(headings: Mapping[int, Heading], right: Sequence[int], strict: bool)
 
 def _headings(grid: Grid, case: Case) -> Mapping[int, Heading]:
     """The periods of a table's columns, of those that name one."""
-    anchor: date | None = document_date(case.facts)
-    found = {col: heading_of(" ".join(grid.heads(grid.head_rows, col)), anchor) for col in range(1, grid.table.cols)}
+    found = {
+        col: heading_of(" ".join(grid.heads(grid.head_rows, col)), lambda: case.document_date)
+        for col in range(1, grid.table.cols)
+    }
     return {col: heading for col, heading in found.items() if heading is not None}
 
 

@@ -11,7 +11,6 @@ from typing import Any
 
 from validation.case import Case, Hit
 from validation.fields import at
-from validation.relative import document_date
 from validation.statutes import known_statutes, statutes_in
 from validation.text import fold, half
 
@@ -45,7 +44,7 @@ def statutes(case: Case, *, table: str | None = None) -> Iterator[Hit]:
     """A statute that the model cites is cited by the document, or is in the table and has such an article."""
     for leaf in case.prose:
         for citation in statutes_in(half(leaf.text)):
-            reason = known_statutes(Path(table) if table else None).doubt(citation, document_date(case.facts))
+            reason = known_statutes(Path(table) if table else None).doubt(citation, case.document_date)
             if reason and not case.facts.find(citation.group()):
                 yield Hit(path=leaf.path, text=citation.group(), detail=reason)
 
