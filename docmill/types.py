@@ -142,13 +142,18 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """A page as seen: width and height in points after /Rotate. `source`: that of its blocks, or "empty"."""
+    """A page as seen: width and height in points after /Rotate. `source`: that of its blocks, or "empty".
+
+    `hidden` is text of the file that a reader of the page does not see (white, tiny, invisible): kept, and never shown
+    to the model or taken as proof.
+    """
 
     number: int
     width: float
     height: float
     blocks: tuple[Block, ...]
     source: str = "text"
+    hidden: tuple[Block, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

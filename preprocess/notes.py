@@ -10,7 +10,7 @@ import pymupdf
 
 from docmill.types import BBox, Block, BlockKind, Printed
 from preprocess.glyphs import Line, Reading
-from preprocess.join import row_printed
+from preprocess.join import row_printed, rows_printed
 
 #: Fields whose printed sign (a tick in a dingbat font) is no text.
 _TICKED: Final = frozenset(
@@ -29,6 +29,15 @@ def take_notes(page: pymupdf.Page, reading: Reading) -> list[Block]:
     for widget in page.widgets() or ():
         blocks.extend(_field(page, widget, reading))
     return blocks
+
+
+def hidden_blocks(page: pymupdf.Page, reading: Reading) -> list[Block]:
+    """The text that nobody sees on the page, line by line."""
+    lines = reading.invisible
+    return [
+        Block(BlockKind.PARAGRAPH, page.number + 1, line.bbox, printed, source="hidden")
+        for line, printed in zip(lines, rows_printed([[line] for line in lines]), strict=True)
+    ]
 
 
 def _annotation(page: pymupdf.Page, annotation: Any, reading: Reading) -> Iterator[Block]:

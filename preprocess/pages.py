@@ -13,7 +13,7 @@ from docmill.types import Block, MissingPage
 from preprocess.glyphs import Reading, read_glyphs
 from preprocess.grids import Plumber
 from preprocess.layer import Layer
-from preprocess.notes import take_notes
+from preprocess.notes import hidden_blocks, take_notes
 from preprocess.pdf import MUPDF_ERRORS, raise_if_out_of_memory
 from preprocess.reading import Text, choose_text
 from preprocess.scan import drawn_anew
@@ -30,8 +30,8 @@ OCR_UNTIL: Final = 0.75
 class PageReading:
     """A page before headers, captions and continued tables are known.
 
-    `width` and `height` are those of the page as it was read; `frame` says how it was turned, if it was. Notes are
-    where the page as seen has them.
+    `width` and `height` are those of the page as it was read; `frame` says how it was turned, if it was. Notes and
+    hidden text are where the page as seen has them.
     """
 
     number: int
@@ -39,6 +39,7 @@ class PageReading:
     height: float
     items: tuple[Item, ...] = ()
     notes: tuple[Block, ...] = ()
+    hidden: tuple[Block, ...] = ()
     source: str = "empty"
     warnings: tuple[str, ...] = ()
     missing: MissingPage | None = None
@@ -85,12 +86,15 @@ def missing_page(missing: MissingPage) -> PageReading:
 
 def _read(page: pymupdf.Page, tools: Tools, *, ocr: bool) -> PageReading:
     number, reading = page.number + 1, read_glyphs(page)
-    notes = tuple(take_notes(page, reading))
+    notes, hidden = tuple(take_notes(page, reading)), tuple(hidden_blocks(page, reading))
     frame = Frame(reading.turn, page.rect.width, page.rect.height)
     if not frame.turn:
-        return replace(_upright(page, number, reading, frame, tools, ocr=ocr), notes=notes)
-    with turned(page, frame) as other:
-        return replace(_upright(other, number, read_glyphs(other), frame, tools, ocr=ocr), notes=notes)
+        read = _upright(page, number, reading, frame, tools, ocr=ocr)
+    else:
+        with turned(page, frame) as other:
+            read = _upright(other, number, read_glyphs(other), frame, tools, ocr=ocr)
+    # A scan's own OCR layer is invisible and yet the page's text.
+    return replace(read, notes=notes, hidden=() if read.source == "ocr_layer" else hidden)
 
 
 def _upright(
@@ -115,7 +119,7 @@ def _with_tables(page: pymupdf.Page, number: int, text: Text, look: Look, frame:
         told = told.replace(f"page {page.number + 1}:", f"page {number}:")
     items = tuple(in_reading_order(found.rest, tables))
     warnings = (*text.warnings, told) if told else text.warnings
-    return PageReading(number, *frame.size, items, (), text.source, warnings, frame=frame)
+    return PageReading(number, *frame.size, items, source=text.source, warnings=warnings, frame=frame)
 
 
 def _why_no_ocr(clock: Clock, *, ocr: bool) -> str:

@@ -109,7 +109,7 @@ def _page(reading: PageReading, above: list[Block], below: list[Block], frames: 
     frame = frames.get(reading.number)
     width, height = (frame.width, frame.height) if frame else (reading.width, reading.height)
     body, footers = (turn_back(blocks, frames) if frames else blocks for blocks in (above, below))
-    return Page(reading.number, width, height, (*body, *reading.notes, *footers), reading.source)
+    return Page(reading.number, width, height, (*body, *reading.notes, *footers), reading.source, reading.hidden)
 
 
 def _body_size(readings: Sequence[PageReading]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import Any
 
+from docmill.spelling import search_copy
 from docmill.types import BBox, Block, Cell, Page, PreparedDocument, Region, Table
 
 
@@ -38,13 +39,16 @@ def _tables_by_page(prepared: PreparedDocument) -> dict[int, list[dict[str, Any]
 def _page(page: Page, tables: list[dict[str, Any]]) -> dict[str, Any]:
     blocks = [_block(block) for block in page.blocks if block.table is None]
     size = {"width": round(page.width, 2), "height": round(page.height, 2)}
-    return {"page": page.number, **size, "source": page.source, "tables": tables, "blocks": blocks}
+    hidden = {"hidden": [_block(block) for block in page.hidden]} if page.hidden else {}
+    return {"page": page.number, **size, "source": page.source, "tables": tables, "blocks": blocks, **hidden}
 
 
 def _block(block: Block) -> dict[str, Any]:
     """A block without a table; what not every block has is left out where it is not."""
     base = {"kind": block.kind.value, "bbox": _rounded(block.bbox), "text": block.printed.text, "source": block.source}
     odd = {"confidence": block.confidence, "continues": block.continues, "label": block.label}
+    searched = search_copy(block.printed.text)
+    odd["search"] = "" if searched == block.printed.text else searched
     return base | {name: value for name, value in odd.items() if value}
 
 
