@@ -50,8 +50,13 @@ def validate(
 ) -> None:
     """Judge a result against its document: every finding with rule, severity, message, field, page and box.
 
-    Needs no stack, no database and no model. Exit status: 0 outcome pass, 1 flag, review or reject, 2 a document,
+    Needs no stack, no database and no model. Exit status: 0 outcome pass; 1 flag, review or reject; 2 a document,
     profile or rule set that cannot be used.
+
+    JSON: {"format": 1, "outcome": "pass|flag|review|reject", "profile", "profile_version", "ruleset", "document",
+    "findings": [{"rule", "severity", "message": {"en", "zh"}, "field": "/json/pointer", "value", "page", "bbox"}],
+    "fields": [{"field", "text", "value", "date", "unit", "scale", "page", "bbox", "table", "row", "col", "verdict",
+    "confidence"}]}; with exit status 2: {"outcome": null, "error": {"code", "message"}}.
     """
     from workers.check_file import check_file
     from workers.services import services
