@@ -33,7 +33,7 @@ def take_notes(page: pymupdf.Page, reading: Reading) -> list[Block]:
 
 def hidden_blocks(page: pymupdf.Page, reading: Reading) -> list[Block]:
     """The text that nobody sees on the page, line by line."""
-    lines = reading.invisible
+    lines = [*reading.invisible, *reading.off_page]
     return [
         Block(BlockKind.PARAGRAPH, page.number + 1, line.bbox, printed, source="hidden")
         for line, printed in zip(lines, rows_printed([[line] for line in lines]), strict=True)
