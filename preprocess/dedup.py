@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import hashlib
 import re
-import unicodedata
 from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
 
+from docmill.spelling import search_copy
 from docmill.types import BlockKind, Page
 
 PERMUTATIONS: Final = 128
@@ -81,7 +81,7 @@ def _band(index: int, rows: bytes) -> int:
 
 def fingerprint(text: str) -> frozenset[str]:
     """Numbers, dates, identifiers and names in one spelling: documents may share work only if these are equal."""
-    plain = unicodedata.normalize("NFKC", text)
+    plain = search_copy(text)
     dates = {f"{int(year):04}-{int(month):02}-{int(day):02}" for year, month, day in _DATE.findall(plain)}
     undated = _DATE.sub(" ", plain)
     tokens = {_spelling(token) for token in _TOKEN_WITH_DIGIT.findall(undated) if any(map(str.isdigit, token))}
@@ -95,7 +95,7 @@ def _spelling(token: str) -> str:
 
 
 def _normal(text: str) -> str:
-    return _NOT_WORD.sub(" ", unicodedata.normalize("NFKC", text).casefold()).strip()
+    return _NOT_WORD.sub(" ", search_copy(text).casefold()).strip()
 
 
 def _shingles(text: str) -> Iterator[bytes]:

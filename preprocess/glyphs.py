@@ -7,6 +7,7 @@ and from marks printed across the page (a watermark).
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
@@ -17,10 +18,11 @@ import numpy as np
 import pymupdf
 
 from docmill.types import BBox
+from preprocess.bidi import RTL, in_logical_order
 from preprocess.packed import Glyph, Glyphs
 
-#: No ligatures (they are taken apart), no images, unknown characters as U+FFFD rather than as their code.
-FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE
+#: Ligatures as printed (they are taken apart here), no images, unknown characters as U+FFFD rather than as their code.
+FLAGS: Final = pymupdf.TEXT_PRESERVE_WHITESPACE | pymupdf.TEXT_PRESERVE_LIGATURES
 
 UNKNOWN: Final = "�"
 _SOFT_HYPHEN: Final = 0xAD
@@ -47,6 +49,8 @@ _ODD: Final = re.compile(
     + "".join(chr(plane << 16 | end) for plane in range(1, 17) for end in (0xFFFE, 0xFFFF))
     + "]"
 )
+#: Ligatures, and the shapes that Hebrew and Arabic letters take in a word.
+_FORMS: Final = re.compile("[\ufb00-\ufb06\ufb13-\ufb17\ufb1d-\ufdff\ufe70-\ufefc]")
 _BULLETS: Final = dict.fromkeys((0xF0B7, 0xF0A7, 0xF06C, 0xF0D8, 0xF0FC), "•")
 
 
@@ -148,7 +152,9 @@ def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> 
     if not glyphs.text.strip(" "):
         return None
     bold = sum(len(span["chars"]) for span in spans if span["flags"] & _BOLD) * 2 > len(glyphs)
-    rtl = any(span.get("bidi", 0) % 2 for span in spans)
+    rtl = False
+    if upright and RTL.search(glyphs.text):
+        glyphs, rtl = in_logical_order(glyphs)
     fonts = tuple((span["font"], len(part)) for span, part in zip(spans, parts, strict=True))
     pale = all(_is_pale(span) for span in spans)
     return replace(line_of(glyphs, bold=bold, upright=upright, rtl=rtl), pale=pale, fonts=fonts)
@@ -223,7 +229,8 @@ def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> Glyphs:
     glyphs = Glyphs(text, edges, np.full(len(text), size))
     if _ODD.search(text):
         glyphs = _cleaned(glyphs)
-    return _without_doubles(glyphs, 0.15 * size)
+    glyphs = _without_doubles(glyphs, 0.15 * size)
+    return _taken_apart(glyphs) if _FORMS.search(glyphs.text) else glyphs
 
 
 def _cleaned(glyphs: Glyphs) -> Glyphs:
@@ -236,6 +243,13 @@ def _cleaned(glyphs: Glyphs) -> Glyphs:
         if char and not (char == UNKNOWN and width <= _NO_WIDTH)
     ]
     return Glyphs("".join([texts[place] for place in kept]), glyphs.edges[kept], glyphs.sizes[kept])
+
+
+def _taken_apart(glyphs: Glyphs) -> Glyphs:
+    """Ligatures as their letters, each with the box of the whole; letters in the shape that they have in no word."""
+    texts = [unicodedata.normalize("NFKC", c).strip() if _FORMS.match(c) else c for c in glyphs.text]
+    places = [place for place, text in enumerate(texts) for _ in text]
+    return Glyphs("".join(texts), glyphs.edges[places], glyphs.sizes[places])
 
 
 def _without_doubles(glyphs: Glyphs, shift: float) -> Glyphs:

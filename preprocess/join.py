@@ -42,7 +42,7 @@ _is_cjk = cache(is_cjk)
 
 
 def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
-    """Lines that stand beside each other make a row; rows from top to bottom, lines from left to right."""
+    """Lines that stand beside each other make a row; rows from top to bottom, lines in their order of reading."""
     rows: list[list[Line]] = []
     bottom = top = 0.0
     for line in sorted(lines, key=lambda one: (one.bbox.y0 + one.bbox.y1) / 2):
@@ -52,7 +52,9 @@ def rows_of(lines: Sequence[Line]) -> list[list[Line]]:
         else:
             rows.append([line])
             top, bottom = (line.bbox.y0, line.bbox.y1) if line.upright else (0.0, 0.0)
-    return [sorted(row, key=lambda one: one.bbox.x0) for row in rows]
+    return [
+        sorted(row, key=lambda one: one.bbox.x0, reverse=2 * sum(line.rtl for line in row) > len(row)) for row in rows
+    ]
 
 
 def _overlap(one: Line, other: Line) -> float:
