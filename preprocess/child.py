@@ -23,12 +23,17 @@ from docmill.types import MissingPage
 from preprocess import frames
 from preprocess.frames import Turn
 from preprocess.lazy_layout import leave_layout_for_later
+from preprocess.overrun import bell
 
 if TYPE_CHECKING:
     from preprocess.prepare import PrepareConfig
 
 _M_ARENA_MAX: Final = -8
 _GRACE_SECONDS: Final = 5
+#: Share of a document's wall time after which its reader is told to give up the page and finish with what it has.
+_BELL_AT: Final = 0.8
+#: A page that does not hear the bell is ended with its process at this multiple of its CPU time.
+_KILLED_AT: Final = 1.25
 _LARGEST_FILE: Final = 64 * 1024**2
 
 
@@ -67,7 +72,7 @@ def _serve(requests: IO[bytes], answers: IO[bytes]) -> None:
             answer = frames.RESULT, msgspec.msgpack.encode(parse(sent[1], document_id, config, left_out, begin))
         except InputError as error:
             answer = frames.ERROR, msgspec.msgpack.encode((error.code, str(error)))
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        limits.end()
         frames.send(answers, *answer)
         del sent, answer
 
@@ -95,24 +100,39 @@ def _limit_process(memory_bytes: int) -> None:
 
 
 class _Limits:
-    """CPU and wall bounds for the next document; the kernel's signal ends the child even inside a C loop."""
+    """CPU and wall bounds for the next document: a bell for its reader, then the kernel's signal, even in a C loop."""
 
     def __init__(self, config: PrepareConfig) -> None:
-        self._page_seconds = config.page_cpu_seconds
+        self._config = config
         self._start = _cpu_seconds()
         self._end = self._start + config.cpu_seconds
         self._stop_at(self._start + config.page_cpu_seconds)
-        signal.setitimer(signal.ITIMER_REAL, config.wall_seconds + _GRACE_SECONDS)
+        signal.signal(signal.SIGPROF, self._on_cpu)
+        signal.signal(signal.SIGALRM, self._on_wall)
+        signal.setitimer(signal.ITIMER_REAL, _BELL_AT * config.wall_seconds)
 
     def begin(self, page: int, of: int) -> Turn:
         """A page has its own bound within the document's; what follows the last page (0) has the rest."""
-        now = _cpu_seconds()
-        self._stop_at(now + self._page_seconds if page else self._end)
+        now, bound = _cpu_seconds(), self._config.page_cpu_seconds
+        signal.setitimer(signal.ITIMER_PROF, bound if page else 0)
+        self._stop_at(now + _KILLED_AT * bound if page else self._end)
         return Turn(page, of, now - self._start)
+
+    def end(self) -> None:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
 
     def _stop_at(self, seconds: float) -> None:
         soft = math.ceil(min(seconds, self._end))
         resource.setrlimit(resource.RLIMIT_CPU, (soft, resource.getrlimit(resource.RLIMIT_CPU)[1]))
+
+    def _on_cpu(self, number: int, frame: object) -> None:
+        bell.ring(f"used over {self._config.page_cpu_seconds:g} s of CPU; raise page_cpu_seconds")
+
+    def _on_wall(self, number: int, frame: object) -> None:
+        signal.signal(signal.SIGALRM, signal.SIG_DFL)
+        signal.setitimer(signal.ITIMER_REAL, (1 - _BELL_AT) * self._config.wall_seconds + _GRACE_SECONDS)
+        bell.ring("no time was left to read all of it; split the file or raise wall_seconds")
 
 
 def _cpu_seconds() -> float:

@@ -17,6 +17,7 @@ from preprocess.furniture import Furniture, furniture_blocks
 from preprocess.grids import Plumber
 from preprocess.joins import join_pages
 from preprocess.layer import Layer
+from preprocess.overrun import bell
 from preprocess.pages import Clock, PageReading, Tools, missing_page, read_page
 from preprocess.pdf import open_pdf, unpacks_over
 from preprocess.prepare import PrepareConfig
@@ -29,7 +30,7 @@ from preprocess.version import PARSER
 #: MuPDF keeps what it decoded; a long document must not fill the memory with it.
 _SHRINK_EVERY: Final = 25
 #: Share of the time limit after which no page is begun: the rest is for what only the whole document tells.
-_BEGIN_UNTIL: Final = 0.85
+_BEGIN_UNTIL: Final = 0.8
 
 #: Told of the page that is begun, and of how many there are.
 Begin = Callable[[int, int], None]
@@ -67,13 +68,18 @@ def _readings(
         for number in range(1, document.page_count + 1):
             begin(number, document.page_count)
             missing = left_out.get(number) or _too_costly(document, number, clock, config)
-            if missing:
-                yield missing_page(missing)
-            else:
-                yield read_page(document, number, tools, ocr=config.ocr)
+            yield missing_page(missing) if missing else _bounded(document, number, tools, ocr=config.ocr)
             if number % _SHRINK_EVERY == 0:
                 pymupdf.TOOLS.store_shrink(100)
     pymupdf.TOOLS.store_shrink(100)
+
+
+def _bounded(document: pymupdf.Document, number: int, tools: Tools, *, ocr: bool) -> PageReading:
+    """A page, or what is said of it when its time is up."""
+    return bell.hear(
+        lambda: read_page(document, number, tools, ocr=ocr),
+        lambda reason: missing_page(MissingPage(number, ParserLimit.code, reason)),
+    )
 
 
 def _too_costly(document: pymupdf.Document, number: int, clock: Clock, config: PrepareConfig) -> MissingPage | None:

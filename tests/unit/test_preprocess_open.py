@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from docmill.errors import CorruptPdf, EmptyFile, Encrypted, InputError, NotAPdf, NoText, ParserLimit, TooManyPages
+from preprocess.overrun import Bell
 from preprocess.pdf import open_pdf
 from preprocess.sniff import check_bytes
 from preprocess.tables_form import tables_form
@@ -96,3 +97,16 @@ def test_wherever_a_file_is_cut_it_ends_in_a_typed_error(cut: float) -> None:
     data = pdfs.table_pdf([["Item", "2024"], ["Cash", "1,234.50"]])
     with pytest.raises(InputError):
         open_pdf(data[: int(len(data) * cut)], 10)
+
+
+def test_the_bell_ends_the_page_that_is_read_and_nothing_else() -> None:
+    bell = Bell()
+    bell.ring("too early")
+
+    def endless() -> str:
+        while True:
+            bell.ring("its time is up")
+
+    assert bell.hear(endless, lambda reason: reason) == "its time is up"
+    bell.ring("too late")
+    assert bell.hear(lambda: "read", lambda reason: reason) == "read"
