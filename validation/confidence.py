@@ -40,34 +40,38 @@ class Evidence:
 
     `absent` 1: the document does not print it. `label` 1: it stands beside its label. `astray` 1: its label stands
     elsewhere.
-    `unique` 1: it is printed once. `arithmetic` 1: a sum in its table confirms it. `flagged`, `doubted` 1: a rule
-    flags it; sends it to review, or rejects it. `misread`: 1 less the agreement of the readings of its place (tables
-    read twice, OCR). `logprob`: the mean log-probability of its tokens, where the engine gives it.
+    `unique` 1: it is printed once. `flagged`, `doubted` 1: a rule flags it; sends it to review, or rejects it.
+    `arithmetic` 1: a sum in its table confirms it. `misread`: 1 less the agreement of the readings of its place (tables
+    read twice, OCR), 0 if a sum confirms it. `logprob`: the mean log-probability of its tokens, where the engine gives it.
     """
 
     absent: float = 0.0
     label: float = 0.0
     astray: float = 0.0
     unique: float = 0.0
-    arithmetic: float = 0.0
     flagged: float = 0.0
     doubted: float = 0.0
+    arithmetic: float = 0.0
     misread: float = 0.0
     logprob: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Weights:
-    """What each kind of evidence counts, in log-odds. The first eight are fitted; the last two are set by judgement."""
+    """What each kind of evidence counts, in log-odds.
 
-    bias: float = 1.0
-    absent: float = -5.0
-    label: float = 1.5
-    astray: float = -3.0
-    unique: float = 0.5
-    arithmetic: float = 0.5
-    flagged: float = -1.5
-    doubted: float = -3.0
+    The first seven are fitted. The last three are set by judgement: they speak for how a place was read, and planted
+    faults are not in the reading.
+    """
+
+    bias: float = 0.9
+    absent: float = -4.0
+    label: float = 2.4
+    astray: float = -5.0
+    unique: float = 0.1
+    flagged: float = -3.0
+    doubted: float = -2.2
+    arithmetic: float = 0.2
     misread: float = -4.0
     logprob: float = 1.0
 
@@ -127,13 +131,13 @@ class _Evidence:
         said = {"flagged": float(judged == Outcome.FLAG), "doubted": float(judged in (Outcome.REVIEW, Outcome.REJECT))}
         if grounding.ground != Ground.FOUND or place is None:
             return Evidence(absent=float(grounding.ground != Ground.FOUND), **said)
-        beside = self._beside(leaf, place)
+        beside, adds_up = self._beside(leaf, place), self._adds_up(place)
         return Evidence(
             label=float(beside is True),
             astray=float(beside is False),
             unique=float(_times(grounding, self.case.facts) < _ONCE_OR_MORE),
-            arithmetic=self._arithmetic(place),
-            misread=1 - self._agreement(place),
+            arithmetic=float(adds_up),
+            misread=0.0 if adds_up else 1 - self._agreement(place),
             **said,
         )
 
@@ -154,14 +158,14 @@ class _Evidence:
             if isinstance(value, str) and value.strip() and f"{holder}/{key}" in self.case.places:
                 yield value
 
-    def _arithmetic(self, place: Place) -> float:
+    def _adds_up(self, place: Place) -> bool:
         identity = place.piece.table_id or ""
         grid = self.case.facts.grids.get(identity)
         if grid is None or place.piece.row is None or place.piece.col is None:
-            return 0.0
+            return False
         if identity not in self._sums:
             self._sums[identity] = frozenset(confirmed(grid))
-        return float((place.piece.row, place.piece.col) in self._sums[identity])
+        return (place.piece.row, place.piece.col) in self._sums[identity]
 
     def _agreement(self, place: Place) -> float:
         """Of the readings of the table or the block; 1 where there was one reading and no doubt of it."""

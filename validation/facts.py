@@ -15,7 +15,7 @@ from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
 
-from docmill.types import BBox, Citation, Page, Piece, PreparedDocument, Printed, Table
+from docmill.types import BBox, Citation, Page, PreparedDocument, Printed, Table
 from validation.dates import MAY_BE_DATE, order_of, scan_spans
 from validation.grid import Frame, Grid
 from validation.index import BREAK, Index
@@ -32,8 +32,6 @@ _KEPT = 4
 
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN = re.compile("[A-Za-z]+")
-
-Cited = tuple[int, str | None, int | None, int | None]
 
 
 @dataclass(frozen=True)
@@ -105,6 +103,17 @@ class Facts:
         """Whether 03/04/2024 is 3 April here, as its other dates tell; None if they do not."""
         return order_of(found.dated for found in self.dates)
 
+    def day(self, readings: Iterable[date]) -> Place | None:
+        """Where one of these days is printed: looked for where its year is, before every date is read."""
+        wanted = set(readings)
+        for year in {day.year for day in wanted}:
+            for offset in _every(str(year), self.plain):
+                number = self.index.piece_at(offset)
+                for dated in self.index.dates_of(number):
+                    if wanted.intersection(dated.readings) and not dated.ambiguous:
+                        return self.index.place(number, dated.start, dated.stop)
+        return next((self.days[day].place for day in wanted if day in self.days), None)
+
     @cached_property
     def days(self) -> Mapping[date, DateAt]:
         """The first place of every day, both days of an ambiguous date that nothing settles."""
@@ -167,18 +176,14 @@ class Facts:
             self._located[key] = dict(found)
         return self._located[key]
 
-    def number_of(self, piece: Piece) -> int | None:
-        """The number of a piece in `pieces`."""
-        same = self._cited.get((piece.page, piece.table_id, piece.row, piece.col), ())
-        return next((number for number in same if self.pieces[number] is piece), None)
-
     def place_of(self, citation: Citation) -> Place | None:
         """The stretch that a citation leads to; where its piece prints the text twice, the one at its box."""
         cited = (citation.page, citation.table_id, citation.row, citation.col)
         places = [
             self.index.place(number, match.start(), match.end())
-            for number in self._cited.get(cited, ())
-            for match in re.finditer(re.escape(citation.text), self.pieces[number].printed.text)
+            for number, (printed, *where, _) in enumerate(self.pieces.standing)
+            if where[0] == citation.page and tuple(where) == cited
+            for match in re.finditer(re.escape(citation.text), printed.text)
         ]
         return places[0] if len(places) == 1 else min(places, key=lambda p: _apart(p.bbox, citation.bbox), default=None)
 
@@ -191,13 +196,6 @@ class Facts:
     @cached_property
     def _starts(self) -> list[int]:
         return list(accumulate([len(printed.text) + 1 for printed, *_ in self.pieces.standing[:-1]], initial=0))
-
-    @cached_property
-    def _cited(self) -> Mapping[Cited, list[int]]:
-        index: dict[Cited, list[int]] = defaultdict(list)
-        for number, (_, page, table, row, col, _) in enumerate(self.pieces.standing):
-            index[page, table, row, col].append(number)
-        return index
 
     @cached_property
     def _located(self) -> dict[Hashable, Mapping[int, list[tuple[int, int]]]]:
@@ -267,6 +265,13 @@ def _standing(document: PreparedDocument) -> Iterator[Standing]:
             yield Printed(table.caption), block.page, None, None, None, block.bbox
         for cell in table.cells:
             yield cell.printed, cell.page, table.table_id, cell.row, cell.col, cell.bbox
+
+
+def _every(text: str, plain: str) -> Iterator[int]:
+    offset = plain.find(text)
+    while offset >= 0:
+        yield offset
+        offset = plain.find(text, offset + len(text))
 
 
 def _apart(one: BBox | None, other: BBox) -> float:

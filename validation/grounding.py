@@ -173,9 +173,9 @@ def _ground_date(leaf: Leaf, facts: Facts) -> Grounding:
     dated = parse_date(leaf.text)
     if dated is None:
         return Grounding(leaf, Ground.UNREADABLE)
-    found = next((facts.days[day] for day in dated.days(facts.day_first) if day in facts.days), None)
+    found = facts.day(dated.days(facts.day_first) if dated.ambiguous else dated.readings)
     if found is not None:
-        return Grounding(leaf, Ground.FOUND, (found.place,))
+        return Grounding(leaf, Ground.FOUND, (found,))
     wanted = dated.period
     period = next((one for one in facts.periods if one.dated.period == wanted), None) if wanted else None
     place = period.place if period else next(iter(mentions(dated, facts)), None)

@@ -130,7 +130,7 @@ def met(facts: Facts, labels: tuple[Label, ...]) -> Mapping[int, list[tuple[int,
 
 def _before(place: Place, labels: tuple[Label, ...], facts: Facts) -> bool:
     """A label before the value in its line, or alone at the end of the line above."""
-    number = facts.number_of(place.piece)
+    number = facts.pieces.number_of(place.piece)
     stretches = met(facts, labels).get(number, ()) if number is not None else ()
     plain = half(place.piece.printed.text) if stretches else ""
     for _, stop in stretches:

@@ -21,6 +21,7 @@ class Pieces(Sequence[Piece]):
     def __init__(self, standing: tuple[Standing, ...]) -> None:
         self.standing = standing
         self._made: dict[int, Piece] = {}
+        self._numbers: dict[int, int] = {}
 
     def __len__(self) -> int:
         return len(self.standing)
@@ -35,8 +36,13 @@ class Pieces(Sequence[Piece]):
         if index not in self._made:
             if not 0 <= index < len(self.standing):
                 raise IndexError(index)
-            self._made[index] = Piece(*self.standing[index][:-1])
+            self._made[index] = piece = Piece(*self.standing[index][:-1])
+            self._numbers[id(piece)] = index
         return self._made[index]
+
+    def number_of(self, piece: Piece) -> int | None:
+        """The place of one of these very pieces among them."""
+        return self._numbers.get(id(piece))
 
 
 @dataclass(frozen=True, slots=True)
