@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import chain
 from typing import Any, Final
 
 import numpy as np
@@ -114,21 +115,19 @@ def read_glyphs(page: pymupdf.Page) -> Reading:
     printed: dict[str, list[BBox]] = {}
     for block in page.get_text("rawdict", flags=FLAGS)["blocks"]:
         for raw in block.get("lines", ()):
-            _sort_line(raw, page, paper, reading, printed)
+            _sort_line(raw, paper, reading, printed)
     _set_marks_apart(reading)
     return reading
 
 
-def _sort_line(
-    raw: dict[str, Any], page: pymupdf.Page, paper: _Paper, reading: Reading, printed: dict[str, list[BBox]]
-) -> None:
+def _sort_line(raw: dict[str, Any], paper: _Paper, reading: Reading, printed: dict[str, list[BBox]]) -> None:
     """The parts of a line that are seen, and those that are not, into their drawers."""
-    turn, diagonal = _direction(raw["dir"], page)
+    turn, diagonal = _direction(raw["dir"], paper)
     for hidden, spans in _by_visibility(raw["spans"], paper):
-        line = _line(spans, page, upright=turn == 0)
+        line = _line(spans, paper, upright=turn == 0)
         if line is not None and not hidden and not diagonal:
             reading.turns[turn] += len(line.glyphs)
-        if line is not None and (hidden or not _is_second_print(line, printed)):
+        if line is not None and not _is_second_print(line, printed, hidden=hidden):
             _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
 
 
@@ -146,8 +145,8 @@ def _cross(one: BBox, other: BBox) -> bool:
     return min(one.x1, other.x1) > max(one.x0, other.x0) and min(one.y1, other.y1) > max(one.y0, other.y0)
 
 
-def _line(spans: list[dict[str, Any]], page: pymupdf.Page, *, upright: bool) -> Line | None:
-    parts = [_glyphs(span, page) for span in spans]
+def _line(spans: list[dict[str, Any]], paper: _Paper, *, upright: bool) -> Line | None:
+    parts = [_glyphs(span, paper) for span in spans]
     glyphs = Glyphs.joined(parts)
     if not glyphs.text.strip(" "):
         return None
@@ -165,13 +164,14 @@ def _is_pale(span: dict[str, Any]) -> bool:
     return bool(min(color >> 16 & 0xFF, color >> 8 & 0xFF, color & 0xFF) >= PALE or span["alpha"] < HALF_CLEAR)
 
 
-def _is_second_print(line: Line, printed: dict[str, list[BBox]]) -> bool:
-    """Whether the same text stands on the same place already: fake bold, or a second layer."""
+def _is_second_print(line: Line, printed: dict[str, list[BBox]], *, hidden: bool) -> bool:
+    """Whether the same text is seen on the same place already: fake bold, or a second layer."""
     others, shift = printed.setdefault(line.text, []), 0.15 * line.size
     for other in others:
         if abs(other.x0 - line.bbox.x0) < shift and abs(other.y0 - line.bbox.y0) < shift:
             return True
-    others.append(line.bbox)
+    if not hidden:
+        others.append(line.bbox)
     return False
 
 
@@ -208,24 +208,23 @@ def _is_hidden(span: dict[str, Any], paper: _Paper) -> bool:
     return white and paper.is_white(span["bbox"])
 
 
-def _direction(raw: tuple[float, float], page: pymupdf.Page) -> tuple[int, bool]:
+def _direction(raw: tuple[float, float], paper: _Paper) -> tuple[int, bool]:
     """(the turn that makes it upright, neither level nor sideways) of a writing direction, as the page is seen."""
-    matrix = page.rotation_matrix
-    x, y = raw[0] * matrix.a + raw[1] * matrix.c, raw[0] * matrix.b + raw[1] * matrix.d
+    a, b, c, d = paper.turning
+    x, y = raw[0] * a + raw[1] * c, raw[0] * b + raw[1] * d
     if abs(x) >= abs(y):
         return 0 if x > 0 else 180, abs(y) > _LEVEL
     return 90 if y < 0 else 270, abs(x) > _LEVEL
 
 
-def _glyphs(span: dict[str, Any], page: pymupdf.Page) -> Glyphs:
+def _glyphs(span: dict[str, Any], paper: _Paper) -> Glyphs:
     """The characters of a span; one that is printed twice on the spot (fake bold) is kept once."""
     size, chars = float(span["size"]), span["chars"]
     text = "".join([raw["c"] for raw in chars])
     boxes = [raw["bbox"] for raw in chars]
-    if page.rotation:
-        matrix = page.rotation_matrix
-        boxes = [tuple(pymupdf.Rect(box) * matrix) for box in boxes]
-    edges = np.array(boxes).reshape(-1, 4)
+    if paper.rotated:
+        boxes = [tuple(pymupdf.Rect(box) * paper.matrix) for box in boxes]
+    edges = np.fromiter(chain.from_iterable(boxes), np.float64, 4 * len(boxes)).reshape(-1, 4)
     glyphs = Glyphs(text, edges, np.full(len(text), size))
     if _ODD.search(text):
         glyphs = _cleaned(glyphs)
@@ -255,8 +254,8 @@ def _taken_apart(glyphs: Glyphs) -> Glyphs:
 def _without_doubles(glyphs: Glyphs, shift: float) -> Glyphs:
     """Without the characters that stand where the same one stands already."""
     starts, text = glyphs.edges[:, :2], glyphs.text
-    close = (np.abs(starts[1:] - starts[:-1]) < shift).all(axis=1)
-    if not close.any():
+    close = np.abs(starts[1:, 0] - starts[:-1, 0]) < shift
+    if not close.any() or not (np.abs(starts[1:, 1] - starts[:-1, 1])[close] < shift).any():
         return glyphs
     kept, last = [0], 0
     for place in range(1, len(text)):
@@ -292,18 +291,20 @@ class _Paper:
     _PIXELS = 1_000_000
 
     def __init__(self, page: pymupdf.Page) -> None:
-        self._page = page
+        self._page, self._rect = page, page.rect
+        self.matrix, self.rotated = page.rotation_matrix, bool(page.rotation)
+        self.turning = (self.matrix.a, self.matrix.b, self.matrix.c, self.matrix.d)
         self._image: np.ndarray[Any, np.dtype[np.uint8]] | None = None
-        self._scale = min(1.0, (self._PIXELS / max(1.0, abs(page.rect))) ** 0.5)
+        self._scale = min(1.0, (self._PIXELS / max(1.0, abs(self._rect))) ** 0.5)
 
     def holds(self, box: BBox) -> bool:
         """Whether the middle of the box is on the page."""
-        x, y, rect = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, self._page.rect
+        x, y, rect = (box.x0 + box.x1) / 2, (box.y0 + box.y1) / 2, self._rect
         return bool(rect.x0 <= x <= rect.x1 and rect.y0 <= y <= rect.y1)
 
     def is_white(self, box: tuple[float, float, float, float]) -> bool:
         """Whether nothing but white is printed in the box (given before /Rotate)."""
-        seen = pymupdf.Rect(box) * self._page.rotation_matrix
+        seen = pymupdf.Rect(box) * self.matrix
         x0, y0, x1, y1 = (int(edge * self._scale) for edge in seen)
         field_ = self._drawn()[max(0, y0) : y1 + 1, max(0, x0) : x1 + 1]
         return field_.size == 0 or int(field_.min()) >= WHITE
