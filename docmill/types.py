@@ -74,6 +74,7 @@ class BlockKind(StrEnum):
     CAPTION = "caption"
     HEADER = "header"
     FOOTER = "footer"
+    FOOTNOTE = "footnote"
     FORM_FIELD = "form_field"
     ANNOTATION = "annotation"
 

@@ -13,6 +13,7 @@ from docmill.types import Block, MissingPage, Page, PreparedDocument
 from preprocess.breaks import mark_continued
 from preprocess.captions import tie_captions
 from preprocess.dedup import comparable_text, signature
+from preprocess.footnotes import mark_footnotes
 from preprocess.furniture import Furniture, furniture_blocks
 from preprocess.grids import Plumber
 from preprocess.joins import join_pages
@@ -100,7 +101,10 @@ def assemble(readings: Sequence[PageReading]) -> tuple[Page, ...]:
     body_size = _body_size(readings)
     settings = [Setting(reading.number, reading.width, body_size, reading.source) for reading in readings]
     bodies = mark_continued(
-        [tie_captions(blocks_of(items, setting)) for items, setting in zip(joined, settings, strict=True)]
+        [
+            mark_footnotes(tie_captions(blocks_of(items, setting)), reading.height)
+            for items, setting, reading in zip(joined, settings, readings, strict=True)
+        ]
     )
     frames = {reading.number: reading.frame for reading in readings if reading.frame and reading.frame.turn}
     pages = []

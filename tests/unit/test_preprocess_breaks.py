@@ -51,6 +51,16 @@ def test_what_starts_anew_is_not_joined(tmp_path: Path, last: str, first: str) -
     assert f"[p2]\n{first}" in shown(prepared)
 
 
+def test_small_print_behind_a_mark_at_the_foot_is_a_footnote(tmp_path: Path) -> None:
+    document = pdfs.new_document(2)
+    pdfs.write_lines(document[0], "The board proposes a dividend of 0.10, which the", top=500)
+    pdfs.write_lines(document[0], "1 Includes discontinued operations.", top=700, size=8)
+    pdfs.write_lines(document[1], "general meeting will decide upon in May.")
+    prepared = parsed(pdfs.finish(document), tmp_path)
+    assert [block.kind for block in prepared.pages[0].blocks] == [BlockKind.PARAGRAPH, BlockKind.FOOTNOTE]
+    assert "which the general meeting will decide" in shown(prepared)
+
+
 def test_fields_are_told_by_name_and_a_tick_is_no_text(tmp_path: Path) -> None:
     document = pdfs.new_document()
     pdfs.write_lines(document[0], "Amount\nReported")

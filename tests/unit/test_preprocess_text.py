@@ -8,8 +8,11 @@ from pathlib import Path
 import pymupdf
 import pytest
 
+from docmill.spelling import search_copy
 from docmill.types import BlockKind
+from preprocess.bidi import in_logical_order
 from preprocess.glyphs import clean
+from preprocess.packed import Glyph, Glyphs
 from tests import pdfs
 from tests.parsing import parsed, shown
 
@@ -151,3 +154,26 @@ def test_no_control_character_is_ever_kept() -> None:
     assert not [char for char in "".join(kept) if unicodedata.category(char) in ("Cc", "Cs", "Co")]
     assert clean("\x03") == "\N{REPLACEMENT CHARACTER}"
     assert (clean("\t"), clean("\xa0"), clean("万")) == (" ", " ", "万")
+
+
+def test_text_from_right_to_left_is_put_in_the_order_of_reading() -> None:
+    """As a PDF has it: the first letter at the right, a number inside from left to right."""
+    seen = "\u05d2\u05d1\u05d0 47 \u05d5\u05d4\u05d3"
+    glyphs = Glyphs.of([Glyph(char, 10.0 * place, 0, 10.0 * place + 9, 10, 10) for place, char in enumerate(seen)])
+    ordered, rtl = in_logical_order(glyphs)
+    assert (ordered.text, rtl) == ("\u05d3\u05d4\u05d5 47 \u05d0\u05d1\u05d2", True)
+    assert ordered.edges[0, 0] == 10.0 * (len(seen) - 1)
+
+
+def test_a_ligature_is_its_letters_and_doubled_letters_stay(tmp_path: Path) -> None:
+    document = pdfs.new_document()
+    document[0].insert_font(fontname="F0", fontbuffer=pymupdf.Font("tiro").buffer)
+    document[0].insert_text((60, 100), "the of\ufb01ce of \ufb02oors", fontname="F0")
+    assert "the office of floors" in shown(parsed(pdfs.finish(document), tmp_path))
+
+
+def test_the_search_copy_has_one_spelling() -> None:
+    assert (
+        search_copy("\u2ed3\u671f \u2fa6\u989d \ufb01n \uff28\uff34\uff0d\uff11")
+        == "\u957f\u671f \u91d1\u989d fin HT-1"
+    )
