@@ -12,8 +12,9 @@ from typing import Final
 from docmill.types import BBox, Cell, Printed, Region, Table
 from preprocess.glyphs import Line
 from preprocess.grids import Grid, Slot
-from preprocess.join import WORD_GAP, cell_printed, row_printed, rows_of
+from preprocess.join import cell_printed, row_printed, rows_of
 from preprocess.packed import Glyph
+from preprocess.words import words_of
 
 #: Points around a grid within which a character still belongs to its outer cells.
 MARGIN: Final = 1.0
@@ -36,7 +37,7 @@ class Filled:
 
 def fill(grid: Grid, lines: Sequence[Line]) -> Filled:
     """Share the lines of a page out among the slots of a grid."""
-    filled, finder = Filled(grid), _SlotFinder(grid)
+    filled, finder = Filled(grid), SlotFinder(grid)
     for line in lines:
         if not _touches(line.bbox, grid.bbox):
             filled.rest.append(line)
@@ -52,11 +53,11 @@ def _touches(box: BBox, other: BBox) -> bool:
     return not beside and box.y1 >= other.y0 - MARGIN and box.y0 <= other.y1 + MARGIN
 
 
-def _runs(line: Line, grid: Grid, finder: _SlotFinder) -> Iterator[tuple[int | None, list[Glyph]]]:
+def _runs(line: Line, grid: Grid, finder: SlotFinder) -> Iterator[tuple[int | None, list[Glyph]]]:
     """The line's words (or characters) by the slot that holds them, neighbours in one slot together."""
     run: list[Glyph] = []
     owner: int | None = None
-    for unit in _words(line) if grid.whole_words else ([glyph] for glyph in line.glyphs):
+    for unit in words_of(line) if grid.whole_words else ([glyph] for glyph in line.glyphs):
         slot = finder.find(unit) if unit[0].char != " " else owner
         if run and slot != owner:
             if any(glyph.char != " " for glyph in run):
@@ -68,19 +69,7 @@ def _runs(line: Line, grid: Grid, finder: _SlotFinder) -> Iterator[tuple[int | N
         yield owner, run
 
 
-def _words(line: Line) -> Iterator[list[Glyph]]:
-    word: list[Glyph] = []
-    for glyph in line.glyphs:
-        apart = word and line.upright and glyph.x0 - word[-1].x1 > WORD_GAP * glyph.size
-        if word and (apart or glyph.char == " " or word[-1].char == " "):
-            yield word
-            word = []
-        word.append(glyph)
-    if word:
-        yield word
-
-
-class _SlotFinder:
+class SlotFinder:
     """Which slot of a grid holds a point. Slots are looked up by row bands, as a table may have thousands."""
 
     _BAND = 8.0

@@ -35,6 +35,8 @@ _LEVEL: Final = 0.17
 #: The share of characters that makes their direction the page's.
 _MOSTLY: Final = 0.6
 
+#: In units of the font size: a font that claims more height for its characters (Symbol does) is not believed.
+TALL: Final = 1.6
 #: Points. Nobody reads text below this; it is there for machines.
 TINY: Final = 2.0
 #: Channel values from here on are white to the eye.
@@ -221,10 +223,19 @@ def _glyphs(span: dict[str, Any], paper: _Paper) -> Glyphs:
     """The characters of a span; one that is printed twice on the spot (fake bold) is kept once."""
     size, chars = float(span["size"]), span["chars"]
     text = "".join([raw["c"] for raw in chars])
+<<<<<<< HEAD
     boxes = [raw["bbox"] for raw in chars]
     if paper.rotated:
         boxes = [tuple(pymupdf.Rect(box) * paper.matrix) for box in boxes]
     edges = np.fromiter(chain.from_iterable(boxes), np.float64, 4 * len(boxes)).reshape(-1, 4)
+=======
+    tall = span["bbox"][3] - span["bbox"][1] > TALL * size
+    boxes = [_on_line(raw, size) if tall else raw["bbox"] for raw in chars]
+    if page.rotation:
+        matrix = page.rotation_matrix
+        boxes = [tuple(pymupdf.Rect(box) * matrix) for box in boxes]
+    edges = np.array(boxes).reshape(-1, 4)
+>>>>>>> tables
     glyphs = Glyphs(text, edges, np.full(len(text), size))
     if _ODD.search(text):
         glyphs = _cleaned(glyphs)
@@ -264,6 +275,14 @@ def _without_doubles(glyphs: Glyphs, shift: float) -> Glyphs:
             kept.append(place)
             last = place
     return glyphs.picked(kept)
+
+
+def _on_line(raw: dict[str, Any], size: float) -> tuple[float, float, float, float]:
+    """The box of a level character as high as its size, where the font claims a height that other lines stand in."""
+    box, line = raw["bbox"], raw["origin"][1]
+    if not box[1] < line < box[3]:
+        return (box[0], box[1], box[2], box[3])
+    return box[0], line - 0.8 * size, box[2], line + 0.2 * size
 
 
 @cache

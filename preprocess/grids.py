@@ -9,8 +9,10 @@ from __future__ import annotations
 import importlib
 import io
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
 from typing import Any, Final
 
 import pymupdf
@@ -89,8 +91,22 @@ def _placed(table: Any) -> Grid:
             taken |= {(row + down, col + right) for down in range(cell.rowspan) for right in range(cell.colspan)}
             col += cell.colspan
         width = max(width, col)
-    rows = len(table.placements)
-    return Grid(tuple(slots), rows, width, _hull(slot.bbox for slot in slots), "layout", table.header_rows, True)
+    rows, whole = len(table.placements), tuple(_whole_spans(slots))
+    return Grid(whole, rows, width, _hull(slot.bbox for slot in whole), "layout", table.header_rows, True)
+
+
+def _whole_spans(slots: Sequence[Slot]) -> Iterator[Slot]:
+    """The slots, those whose boxes reach over later columns that the model has left without a cell spanning them."""
+    starts: dict[int, list[float]] = defaultdict(list)
+    for slot in slots:
+        starts[slot.col].append(slot.bbox.x0)
+    edges = {col: median(found) for col, found in starts.items()}
+    taken = {(slot.row, slot.col) for slot in slots}
+    for slot in slots:
+        col = slot.col + slot.colspan
+        while (slot.row, col) not in taken and edges.get(col, slot.bbox.x1) < slot.bbox.x1 - SAME_EDGE:
+            col += 1
+        yield replace(slot, colspan=col - slot.col)
 
 
 def _hull(boxes: Iterable[BBox]) -> BBox:

@@ -8,16 +8,21 @@ from typing import Final
 
 import pymupdf
 
-from docmill.types import Table
-from preprocess.cells import Filled, fill, is_sound, is_value, table_of
+from docmill.types import BBox, Table
+from preprocess.cells import fill, is_sound, is_value, table_of
 from preprocess.glyphs import Line
 from preprocess.grids import Grid, Plumber, layout_grids, ruled_grids
 from preprocess.join import rows_of, rows_printed
+from preprocess.mend import mend
+from preprocess.trim import is_chart, stacked, without_frame
 
 #: A map or a drawing: the search for tables among so many paths takes minutes and finds none.
 MOST_PATHS: Final = 20_000
 #: A ruled table has at least so many strokes or fills.
 FEWEST_PATHS: Final = 3
+#: Points. A path so flat and so long is a level rule.
+RULE_WEIGHT: Final = 2.5
+RULE_LENGTH: Final = 8.0
 _TABULAR_ROWS: Final = 3
 _PROSE_SEGMENT: Final = 28
 
@@ -28,6 +33,8 @@ class Look:
 
     paths: int
     image_share: float
+    rules: tuple[BBox, ...] = ()
+    curves: tuple[BBox, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,14 +47,20 @@ class Found:
 
 
 def look_at(page: pymupdf.Page) -> Look:
-    """Count the paths, and measure what share of the page images cover."""
+    """Count the paths, measure what share of the page images cover, and note level rules and other drawn lines."""
     paths, covered = 0, 0.0
+    rules: list[BBox] = []
+    curves: list[BBox] = []
     for kind, box in page.get_bboxlog():
         if kind.endswith("path"):
             paths += 1
+            if abs(box[3] - box[1]) <= RULE_WEIGHT and abs(box[2] - box[0]) >= RULE_LENGTH:
+                rules.append(BBox(*box))
+            elif kind == "stroke-path" and min(box[3] - box[1], box[2] - box[0]) > RULE_WEIGHT:
+                curves.append(BBox(*box))
         elif kind == "fill-image" or kind == "fill-imgmask":
             covered += abs(pymupdf.Rect(box) & page.rect)
-    return Look(paths, covered / max(1.0, abs(page.rect)))
+    return Look(paths, covered / max(1.0, abs(page.rect)), tuple(rules), tuple(curves))
 
 
 def find_tables(
@@ -61,14 +74,15 @@ def find_tables(
     turned = _read_turned(page, lines, plumber) if page.rotation else None
     if turned is not None:
         return turned
-    ruled = _share_out(ruled_grids(page) if look.paths >= FEWEST_PATHS else [], lines, number)
+    drawn = ruled_grids(page) if look.paths >= FEWEST_PATHS else []
+    ruled = _share_out([grid for grid in drawn if not is_chart(grid, lines, look.curves)], lines, number)
     if ruled.sound and not looks_tabular(ruled.rest):
         return Found(ruled.tables, ruled.rest)
     grids = layout_grids(page) if models else None
     if grids is None:
         why = "the layout model failed" if models else "no time was left for the layout model"
         return Found(ruled.tables, ruled.rest, f"page {number}: {why}; borderless tables may be missing")
-    shared = _share_out(grids, lines, number)
+    shared = _share_out([mend(grid, lines, look.rules) for grid in stacked(grids)], lines, number)
     return Found(shared.tables, shared.rest)
 
 
@@ -95,7 +109,7 @@ def _share_out(grids: Iterable[Grid], lines: Sequence[Line], page: int) -> _Shar
     tables: list[Table] = []
     rest, sound = list(lines), True
     for grid in grids:
-        filled: Filled = fill(grid, rest)
+        filled = without_frame(fill(grid, rest))
         table = table_of(filled, page, f"p{page}t{len(tables) + 1}")
         if table is not None:
             tables.append(table)

@@ -1,0 +1,387 @@
+"""The header of a table without drawn cells: wrapped titles made whole, and the columns that each title is over."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from itertools import pairwise
+from typing import Final
+
+from docmill.types import BBox
+from preprocess.grids import Slot
+from preprocess.lattice import Lattice
+from preprocess.units import unit_of
+from preprocess.words import Word, baselines, grouped, joined
+
+#: In units of the font size: lines of one title are no further apart, and are aligned to this.
+_WRAP_GAP: Final = 0.5
+_ALIGNED: Final = 0.8
+_IN_LINE: Final = 0.25
+_NEAR_EDGE: Final = 0.3
+_FLUSH: Final = 0.1
+#: In units of the font size: a title stands over the middle of its columns to this.
+_CENTRED: Final = 1.2
+#: A rule, or a title, is over a column if it covers this share of it.
+_OVER: Final = 0.5
+#: Points between pieces of one rule, and by which a rule may lie inside a title's box.
+_RULE_GAP: Final = 1.5
+_RULE_INSIDE: Final = 2.0
+_RULE_BELOW_EMS: Final = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A column: the edges of its cells, and those of the text in them."""
+
+    left: float
+    right: float
+    start: float
+    end: float
+
+    @property
+    def middle(self) -> float:
+        return (self.start + self.end) / 2
+
+
+@dataclass(frozen=True, slots=True)
+class _Title:
+    """A header cell: its text's box, and its columns (first, last)."""
+
+    word: Word
+    cols: tuple[int, int]
+
+    def over(self, other: _Title) -> bool:
+        return self.cols[0] <= other.cols[1] and other.cols[0] <= self.cols[1]
+
+
+def header_slots(lattice: Lattice, words: Sequence[Word], rules: Sequence[BBox]) -> tuple[Slot, ...]:
+    """The header's cells; empty if the grid's own are better kept (no header, or titles that lie across each other)."""
+    inside = [word for word in words if word.y < lattice.ys[lattice.header_rows]]
+    if not lattice.header_rows or not inside:
+        return ()
+    columns = _columns(lattice, words)
+    lines = _titles(inside, lattice, _pieces(rules, lattice))
+    titles = _placed(lines, columns, rules=_joined_rules(rules, lattice))
+    levels = _levels(titles)
+    return () if levels is None else tuple(_slots(lattice, titles, levels))
+
+
+def _columns(lattice: Lattice, words: Sequence[Word]) -> list[_Column]:
+    """The columns, with where their text lies below the header; an empty column's text fills it."""
+    reach: dict[int, list[float]] = defaultdict(list)
+    for word in words:
+        if word.y >= lattice.ys[lattice.header_rows]:
+            reach[lattice.col_at(word.x)].extend((max(word.x0, lattice.xs[lattice.col_at(word.x)]), word.x1))
+    columns = []
+    for col, (left, right) in enumerate(pairwise(lattice.xs)):
+        text = (min(reach[col]), min(max(reach[col]), right)) if reach[col] else (left, right)
+        columns.append(_Column(left, right, *text))
+    return columns
+
+
+# ---------------------------------------------------------------- rules
+
+
+def _pieces(rules: Sequence[BBox], lattice: Lattice) -> list[BBox]:
+    """The level rules between the top of the header and its bottom, the bottom left out."""
+    top, bottom = lattice.ys[0] - _RULE_INSIDE, lattice.ys[lattice.header_rows] - _RULE_INSIDE
+    return [rule for rule in rules if top < rule.y0 < bottom and rule.x1 > lattice.xs[0] and rule.x0 < lattice.xs[-1]]
+
+
+def _joined_rules(rules: Sequence[BBox], lattice: Lattice) -> list[BBox]:
+    """Rules drawn in pieces, as whole ones."""
+    whole: list[BBox] = []
+    for piece in sorted(_pieces(rules, lattice), key=lambda rule: (round(rule.y0), rule.x0)):
+        last = whole[-1] if whole else None
+        if last and abs(last.y0 - piece.y0) < _RULE_GAP and piece.x0 - last.x1 < _RULE_GAP:
+            whole[-1] = last.union(piece)
+        else:
+            whole.append(piece)
+    return whole
+
+
+def _is_ruled_off(one: Word, other: Word, rules: Iterable[BBox]) -> bool:
+    """Whether a rule runs between two lines of text."""
+    low, high = max(one.x0, other.x0), min(one.x1, other.x1)
+    top, bottom = one.y1 - _RULE_INSIDE, other.y0 + _RULE_INSIDE
+    return any(top <= (rule.y0 + rule.y1) / 2 <= bottom and rule.x0 < high and rule.x1 > low for rule in rules)
+
+
+# ---------------------------------------------------------------- titles
+
+
+def _titles(words: Sequence[Word], lattice: Lattice, rules: Sequence[BBox]) -> list[list[Word]]:
+    """The header's chunks by line, a title that is wrapped whole on its first line."""
+    groups = [grouped(row) for row in baselines(words)]
+    lines = [_parted(line, _beside(groups, index), lattice) for index, line in enumerate(groups)]
+    for index in range(len(lines) - 1, 0, -1):
+        for chunk in list(lines[index]):
+            above = _nearest_above(chunk, lines[:index])
+            if above is not None and _is_wrapped(above, chunk, lines[index], rules):
+                line = next(line for line in lines[:index] if above in line)
+                line[line.index(above)] = joined(above, chunk)
+                lines[index].remove(chunk)
+    return [line for line in lines if line]
+
+
+def _nearest_above(chunk: Word, lines: Sequence[Sequence[Word]]) -> Word | None:
+    """The one chunk that stands next above another; None if there are more on that line, or none."""
+    for line in reversed(lines):
+        above = [one for one in line if _meet(one, chunk) and one.y1 <= chunk.y0 + _RULE_INSIDE]
+        if above:
+            return above[0] if len(above) == 1 else None
+    return None
+
+
+def _beside(groups: Sequence[Sequence[Sequence[Word]]], index: int) -> list[Word]:
+    """What stands in the lines above and below a line, as words and as chunks."""
+    lines = [*groups[max(0, index - 1) : index], *groups[index + 1 : index + 2]]
+    return [word for line in lines for group in line for word in (*group, reduce(joined, group))]
+
+
+def _parted(line: Sequence[Sequence[Word]], beside: Sequence[Word], lattice: Lattice) -> list[Word]:
+    """The chunks of a line, those that are several titles set close taken apart at the column edges."""
+    parts: list[Word] = []
+    for own in line:
+        near = _NEAR_EDGE * own[0].size
+        gaps = [after.x0 - before.x1 for before, after in pairwise(own)]
+        edged = [
+            any(before.x1 - near <= x <= after.x0 + near for x in lattice.xs[1:-1]) for before, after in pairwise(own)
+        ]
+        wide = 1.3 * min(gaps, default=0.0) + 0.1 * own[0].size
+        close = _split_at(own, edged)
+        if ends := _ends_in_line(own, beside):
+            parts.extend(_split_at(own, ends))
+        elif len(close) > 1 and all(_is_in_line(part, beside) for part in close):
+            parts.extend(close)
+        else:
+            parts.extend(_split_at(own, [at and gap > wide for at, gap in zip(edged, gaps, strict=True)]))
+    return _one_a_column(parts, lattice)
+
+
+def _one_a_column(parts: Sequence[Word], lattice: Lattice) -> list[Word]:
+    """Parts of a line that stand in one column, set loosely, as one."""
+    out: list[Word] = []
+    for part in parts:
+        if out and _column_of(out[-1], lattice) == _column_of(part, lattice) is not None:
+            out[-1] = joined(out[-1], part)
+        else:
+            out.append(part)
+    return out
+
+
+def _column_of(part: Word, lattice: Lattice) -> int | None:
+    """The column that holds all of a part; None if it reaches into another."""
+    first, last = lattice.col_at(part.x0), lattice.col_at(part.x1)
+    return first if first == last else None
+
+
+def _split_at(words: Sequence[Word], cuts: Sequence[bool]) -> list[Word]:
+    parts = [words[0]]
+    for cut, word in zip(cuts, words[1:], strict=True):
+        if cut:
+            parts.append(word)
+        else:
+            parts[-1] = joined(parts[-1], word)
+    return parts
+
+
+def _ends_in_line(own: Sequence[Word], beside: Sequence[Word]) -> list[bool]:
+    """Where to cut a line of titles set flush right, each over the end of a word of its own; empty if it is not one."""
+    near = _FLUSH * own[0].size
+    ends = [any(abs(word.x1 - other.x1) < near and _meet(word, other) for other in beside) for word in own]
+    return ends[:-1] if ends[-1] and any(ends[:-1]) else []
+
+
+def _is_in_line(part: Word, beside: Sequence[Word]) -> bool:
+    """Whether something above or below a part of a line is set on the same middle, or starts or ends where it does."""
+    near = _IN_LINE * part.size
+    return any(
+        abs(part.x - other.x) < near or abs(part.x0 - other.x0) < near or abs(part.x1 - other.x1) < near
+        for other in beside
+        if _meet(part, other)
+    )
+
+
+def _meet(one: Word, other: Word) -> bool:
+    return min(one.x1, other.x1) - max(one.x0, other.x0) > 0.1 * min(one.x1 - one.x0, other.x1 - other.x0)
+
+
+def _is_wrapped(above: Word, below: Word, line: Sequence[Word], rules: Sequence[BBox]) -> bool:
+    """Whether `below` is the next line of the title `above`."""
+    size = min(above.size, below.size)
+    if below.y0 - above.y1 > _WRAP_GAP * size or sum(1 for one in line if _meet(above, one)) > 1:
+        return False
+    near = _ALIGNED * size
+    aligned = abs(above.x - below.x) < near or abs(above.x0 - below.x0) < near or abs(above.x1 - below.x1) < near
+    return aligned and not _is_ruled_off(above, below, rules)
+
+
+# ---------------------------------------------------------------- columns and levels
+
+
+def _placed(lines: Sequence[Sequence[Word]], columns: Sequence[_Column], rules: Sequence[BBox]) -> list[_Title]:
+    """Each title with the columns that it is over, from the bottom line up."""
+    placed: list[_Title] = []
+    for line in reversed(lines):
+        natural = [_Title(word, _natural(word, columns)) for word in line]
+        placed.extend([_widened(title, natural, placed, columns, rules) for title in natural])
+    return placed
+
+
+def _natural(word: Word, columns: Sequence[_Column]) -> tuple[int, int]:
+    """The columns whose text a title covers; at least the one nearest to its middle."""
+    nearest = min(range(len(columns)), key=lambda col: _distance(word.x, columns[col]))
+    over = [col for col, column in enumerate(columns) if _share(word, column) >= _OVER] or [nearest]
+    return min(over), max(over)
+
+
+def _distance(x: float, column: _Column) -> float:
+    return max(column.start - x, 0.0, x - column.end)
+
+
+def _share(word: Word, column: _Column) -> float:
+    return (min(word.x1, column.end) - max(word.x0, column.start)) / max(0.1, column.end - column.start)
+
+
+def _widened(
+    title: _Title,
+    line: Sequence[_Title],
+    below: Sequence[_Title],
+    columns: Sequence[_Column],
+    rules: Sequence[BBox],
+) -> _Title:
+    """The title with all its columns: those of the rule under it, else those around whose middle it is set."""
+    others = [other for other in line if other is not title]
+    under = [other for other in below if other.word.y0 > title.word.y]
+    if not others and not under and _is_unit(title.word.text):
+        return replace(title, cols=_all_figures(title.word, columns))
+    if not any(title.over(other) for other in under):
+        return replace(title, cols=_leaf(title, [*others, *below], columns))
+    ruled = _by_rule(title.word, line, columns, rules)
+    if ruled is None and not others and _is_over_all(title.word, below, columns):
+        return replace(title, cols=(0, len(columns) - 1))
+    return replace(title, cols=ruled or _by_middle(title, others, under, columns))
+
+
+def _is_unit(text: str) -> bool:
+    return text[0] in "([（【" or unit_of(text) is not None
+
+
+def _all_figures(word: Word, columns: Sequence[_Column]) -> tuple[int, int]:
+    """The columns of a line that states the unit of the figures under it: those around whose middle it is set."""
+    last = len(columns) - 1
+    first = min((0, 1), key=lambda col: _off_middle(word.x, min(col, last), last, columns))
+    centred = _off_middle(word.x, min(first, last), last, columns) < _CENTRED * word.size
+    return (min(first, last), last) if centred else _natural(word, columns)
+
+
+def _is_over_all(word: Word, below: Sequence[_Title], columns: Sequence[_Column]) -> bool:
+    """Whether a title stands above all others, at the middle of the table."""
+    above = all(word.y1 <= other.word.y0 + _RULE_INSIDE for other in below)
+    return above and _off_middle(word.x, 0, len(columns) - 1, columns) < _CENTRED * word.size
+
+
+def _leaf(title: _Title, others: Sequence[_Title], columns: Sequence[_Column]) -> tuple[int, int]:
+    """A title with nothing below it is over one column, and over more only if they have no title of their own."""
+    first, last = title.cols
+    if not any(other.over(title) for other in others):
+        return first, last
+    nearest = min(range(first, last + 1), key=lambda col: abs(title.word.x - columns[col].middle))
+    return nearest, nearest
+
+
+def _by_rule(
+    word: Word, line: Sequence[_Title], columns: Sequence[_Column], rules: Sequence[BBox]
+) -> tuple[int, int] | None:
+    """The columns over the rule that is drawn under a title; titles that share a rule share its columns out."""
+    low, high = word.y1 - _RULE_INSIDE, word.y1 + _RULE_BELOW_EMS * word.size
+    near = [rule for rule in rules if low <= rule.y0 <= high]
+    under = [rule for rule in near if abs(rule.y0 - near[0].y0) < _RULE_GAP]
+    whole = any(rule.x0 <= columns[0].middle < word.x0 for rule in under)  # it parts the whole header, not one title
+    if whole or not any(rule.x0 <= word.x <= rule.x1 for rule in under):
+        return None
+    cols = [col for col, one in enumerate(columns) if any(rule.x0 <= one.middle <= rule.x1 for rule in under)]
+    sharing = sorted(one.word.x for one in line if under[0].x0 <= one.word.x <= under[-1].x1)
+    return _shares(sharing, cols, columns)[sharing.index(word.x)] if len(cols) >= len(sharing) else None
+
+
+def _shares(middles: Sequence[float], cols: Sequence[int], columns: Sequence[_Column]) -> list[tuple[int, int]]:
+    """The columns `cols` dealt out in order to titles at `middles`, so that each is as near its middle as can be."""
+
+    def off(title: int, start: int, end: int) -> float:
+        return _off_middle(middles[title], cols[start], cols[end - 1], columns)
+
+    best: dict[int, tuple[float, list[tuple[int, int]]]] = {0: (0.0, [])}
+    for title in range(len(middles)):
+        left = len(middles) - title - 1
+        ends = [len(cols)] if not left else range(title + 1, len(cols) - left + 1)
+        best = {
+            end: min(
+                (cost + off(title, start, end), [*runs, (cols[start], cols[end - 1])])
+                for start, (cost, runs) in best.items()
+                if start < end
+            )
+            for end in ends
+            if any(start < end for start in best)
+        }
+    return best[len(cols)][1]
+
+
+def _by_middle(
+    title: _Title, others: Sequence[_Title], under: Sequence[_Title], columns: Sequence[_Column]
+) -> tuple[int, int]:
+    """The widest run of titled columns around the title whose middle is the title's."""
+    free = [
+        any(other.cols[0] <= col <= other.cols[1] for other in under)
+        and not any(other.cols[0] <= col <= other.cols[1] for other in others)
+        for col in range(len(columns))
+    ]
+    low, high = title.cols
+    best, nearest = title.cols, _off_middle(title.word.x, low, high, columns)
+    for first in range(low, -1, -1):
+        if not free[first] and first < low:
+            break
+        for last in range(high, len(columns)):
+            if not free[last] and last > high:
+                break
+            off = _off_middle(title.word.x, first, last, columns)
+            if off < max(nearest - 0.1, 0.5 * title.word.size) and off < _CENTRED * title.word.size:
+                best, nearest = (first, last), min(off, nearest)
+    return best
+
+
+def _off_middle(x: float, first: int, last: int, columns: Sequence[_Column]) -> float:
+    """How far x is from the middle of a run of columns: of their text, or of their cells, whichever is nearer."""
+    text, cells = columns[first].start + columns[last].end, columns[first].left + columns[last].right
+    return min(abs(x - text / 2), abs(x - cells / 2))
+
+
+def _levels(titles: Sequence[_Title]) -> dict[int, int] | None:
+    """{index of title: its row}; None if two titles stand side by side over one column."""
+    order = sorted(range(len(titles)), key=lambda index: titles[index].word.y)
+    levels: dict[int, int] = {}
+    for index in order:
+        above = [other for other in levels if titles[other].over(titles[index])]
+        if any(titles[index].word.y - titles[other].word.y < 0.5 * titles[other].word.size for other in above):
+            return None
+        levels[index] = max((levels[other] + 1 for other in above), default=0)
+    return levels
+
+
+def _slots(lattice: Lattice, titles: Sequence[_Title], levels: dict[int, int]) -> list[Slot]:
+    """Cells that cover the header: each title from below the one above it to above the one below it."""
+    rows = max(levels.values()) + 1
+    slots = []
+    for index, title in enumerate(titles):
+        first, last = title.cols
+        below = [other for other in levels if levels[other] > levels[index] and titles[other].over(title)]
+        above = [other for other in levels if levels[other] < levels[index] and titles[other].over(title)]
+        end = min((levels[other] for other in below), default=rows)
+        top = max(((titles[o].word.y1 + title.word.y0) / 2 for o in above), default=lattice.ys[0])
+        bottom = min(((titles[o].word.y0 + title.word.y1) / 2 for o in below), default=lattice.ys[lattice.header_rows])
+        box = BBox(min(lattice.xs[first], title.word.x0), top, max(lattice.xs[last + 1], title.word.x1), bottom)
+        slots.append(Slot(levels[index], first, end - levels[index], last - first + 1, box))
+    return slots
