@@ -223,19 +223,11 @@ def _glyphs(span: dict[str, Any], paper: _Paper) -> Glyphs:
     """The characters of a span; one that is printed twice on the spot (fake bold) is kept once."""
     size, chars = float(span["size"]), span["chars"]
     text = "".join([raw["c"] for raw in chars])
-<<<<<<< HEAD
-    boxes = [raw["bbox"] for raw in chars]
+    tall = span["bbox"][3] - span["bbox"][1] > TALL * size
+    boxes = [_on_line(raw, size) if tall else raw["bbox"] for raw in chars]
     if paper.rotated:
         boxes = [tuple(pymupdf.Rect(box) * paper.matrix) for box in boxes]
     edges = np.fromiter(chain.from_iterable(boxes), np.float64, 4 * len(boxes)).reshape(-1, 4)
-=======
-    tall = span["bbox"][3] - span["bbox"][1] > TALL * size
-    boxes = [_on_line(raw, size) if tall else raw["bbox"] for raw in chars]
-    if page.rotation:
-        matrix = page.rotation_matrix
-        boxes = [tuple(pymupdf.Rect(box) * matrix) for box in boxes]
-    edges = np.array(boxes).reshape(-1, 4)
->>>>>>> tables
     glyphs = Glyphs(text, edges, np.full(len(text), size))
     if _ODD.search(text):
         glyphs = _cleaned(glyphs)
