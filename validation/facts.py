@@ -181,9 +181,9 @@ class Facts:
         cited = (citation.page, citation.table_id, citation.row, citation.col)
         places = [
             self.index.place(number, match.start(), match.end())
-            for number, (printed, *where, _) in enumerate(self.pieces.standing)
-            if where[0] == citation.page and tuple(where) == cited
-            for match in re.finditer(re.escape(citation.text), printed.text)
+            for number, entry in enumerate(self.pieces.standing)
+            if entry[1:5] == cited
+            for match in re.finditer(re.escape(citation.text), entry[0].text)
         ]
         return places[0] if len(places) == 1 else min(places, key=lambda p: _apart(p.bbox, citation.bbox), default=None)
 

@@ -24,6 +24,8 @@ class Ground(StrEnum):
     ABSENT = "absent"
     #: The same digits stand there, times a power of ten.
     SCALE = "scale"
+    #: The same digits stand there, with an order of magnitude (万, million) that the value leaves out.
+    BARE = "bare"
     #: The same number stands there with the other sign.
     SIGN = "sign"
     #: The same number stands there in another currency or as a percentage.
@@ -115,12 +117,18 @@ def _settle(leaf: Leaf, likely: _Borne, aside: _Borne | None) -> Grounding | Non
 
 def _explain(leaf: Leaf, number: Number, candidates: Sequence[NumberAt], facts: Facts) -> Grounding:
     """The nearest thing that the document prints: other unit, other sign, other power of ten, one slip."""
-    kinds = {Like.UNIT: Ground.UNIT, Like.SIGN: Ground.SIGN, Like.SCALE: Ground.SCALE}
-    judged = [(like(leaf.text, number, found, facts.frame(found.place)).like, found) for found in candidates]
+    kinds = {
+        Like.BARE: Ground.BARE,
+        Like.UNIT: Ground.UNIT,
+        Like.SIGN: Ground.SIGN,
+        Like.SCALE: Ground.SCALE,
+    }
+    judged = [(like(leaf.text, number, found, facts.frame(found.place)), found) for found in candidates]
     for kind, standing in kinds.items():
-        twin = next((found for verdict, found in judged if verdict == kind), None)
-        if twin is not None and (number.value or kind == Like.UNIT):
-            return Grounding(leaf, standing, (twin.place,), twin.place.text)
+        meant, twin = next(((one.meant, found) for one, found in judged if one.like == kind), (None, None))
+        if twin is not None and meant is not None and (number.value or kind == Like.UNIT):
+            known = {twin.place: meant} if kind == Like.BARE else {}
+            return Grounding(leaf, standing, (twin.place,), twin.place.text, known)
     wanted = significand(number.value)
     slip = next((digits for digits in facts.index.digits if _one_slip(digits, wanted)), None)
     near = _with_digits(slip, facts) if slip else None

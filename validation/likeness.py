@@ -26,6 +26,8 @@ class Like(StrEnum):
     UNIT = "unit"
     SIGN = "sign"
     SCALE = "scale"
+    #: The digits as printed, without the 万 or million that is printed with them.
+    BARE = "bare"
 
 
 class Likeness(NamedTuple):
@@ -41,6 +43,8 @@ def like(text: str, mine: Number, printed: NumberAt, frame: Frame) -> Likeness:
     values = _values(text, mine, printed.number, meant)
     if mine.value in values:
         return Likeness(Like.SAME if agree(mine, meant) else Like.UNIT, meant)
+    if mine.scale is None and mine.unit is None and mine.value * (printed.number.scale or 1) == printed.number.value:
+        return Likeness(Like.BARE, meant)
     return Likeness(Like.SIGN if -mine.value in values else Like.SCALE, meant)
 
 

@@ -100,7 +100,11 @@ def _worst(outcomes: Iterable[Outcome]) -> Outcome:
 
 
 def _normalise(case: Case, findings: tuple[Finding, ...]) -> Iterator[FieldValue]:
-    standing = {grounding.leaf.path: grounding for grounding in case.grounded if grounding.ground == Ground.FOUND}
+    standing = {
+        grounding.leaf.path: grounding
+        for grounding in case.grounded
+        if grounding.meant or grounding.ground == Ground.FOUND
+    }
     for leaf in case.leaves:
         ground = standing.get(leaf.path)
         where = case.citations.get(leaf.path) or _cited(leaf, ground.places if ground else ())

@@ -56,6 +56,7 @@ CHECKS: Mapping[str, Check] = {
     "numbers.readable": Check(numbers.readable),
     "numbers.grounded": Check(numbers.grounded),
     "numbers.scale": Check(numbers.scale),
+    "numbers.bare": Check(numbers.bare),
     "numbers.sign": Check(numbers.sign),
     "numbers.unit": Check(numbers.unit),
     "numbers.bracketed": Check(numbers.bracketed),

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import yaml
 
+from validation.aligned import heads_above
 from validation.case import Case, Hit, hit_at
 from validation.columns import Heading, heading_of
 from validation.dates import parse_date
@@ -124,7 +125,11 @@ def _wrong_column(case: Case, places: Sequence[Place], wanted: Heading, *, stric
     for place in places:
         grid = case.facts.grid(place)
         if grid is None or place.piece.col is None:
-            return None
+            head = _typed_under(place, wanted, case) if strict else None
+            if head is None:
+                return None
+            wrong.append(head)
+            continue
         headings = _headings(grid, case)
         mine = headings.get(place.piece.col)
         right = [col for col, heading in headings.items() if heading.meets(wanted)]
@@ -132,6 +137,14 @@ def _wrong_column(case: Case, places: Sequence[Place], wanted: Heading, *, stric
             return None
         wrong.append(" / ".join(grid.heads(place.piece.row or 0, right[0])))
     return wrong[0] if wrong else None
+
+
+def _typed_under(place: Place, wanted: Heading, case: Case) -> str | None:
+    """For figures in lines of text: the year of the line above that is wanted, where they stand under another."""
+    found = heads_above(place, case.facts)
+    if found is None or found[0].heading.meets(wanted):
+        return None
+    return next((head.text for head in found[1] if head.heading.meets(wanted)), None)
 
 
 def _unlike(headings: Mapping[int, Heading], right: Sequence[int], strict: bool) -> bool:

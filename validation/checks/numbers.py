@@ -35,6 +35,11 @@ def scale(case: Case) -> Iterator[Hit]:
     return _with(case, Ground.SCALE)
 
 
+def bare(case: Case) -> Iterator[Hit]:
+    """A number whose order of magnitude is printed with it, and left out of the value: 528 for 528万元."""
+    return _with(case, Ground.BARE)
+
+
 def sign(case: Case) -> Iterator[Hit]:
     """A number that is printed with the other sign."""
     return _with(case, Ground.SIGN)
