@@ -10,6 +10,7 @@ import pymupdf
 
 from docmill.errors import CorruptPdf
 from docmill.types import Block, MissingPage
+from preprocess.covered import set_covered_apart
 from preprocess.glyphs import Reading, read_glyphs
 from preprocess.grids import Plumber
 from preprocess.layer import Layer
@@ -85,23 +86,23 @@ def missing_page(missing: MissingPage) -> PageReading:
 
 
 def _read(page: pymupdf.Page, tools: Tools, *, ocr: bool) -> PageReading:
-    number, reading = page.number + 1, read_glyphs(page)
+    number, reading, log = page.number + 1, read_glyphs(page), page.get_bboxlog()
+    set_covered_apart(page, reading, log)
     notes, hidden = tuple(take_notes(page, reading)), tuple(hidden_blocks(page, reading))
     frame = Frame(reading.turn, page.rect.width, page.rect.height)
     if not frame.turn:
-        read = _upright(page, number, reading, frame, tools, ocr=ocr)
+        read = _upright(page, number, reading, look_at(page, log), frame=frame, tools=tools, ocr=ocr)
     else:
         with turned(page, frame) as other:
-            read = _upright(other, number, read_glyphs(other), frame, tools, ocr=ocr)
+            read = _upright(other, number, read_glyphs(other), look_at(other), frame=frame, tools=tools, ocr=ocr)
     # A scan's own OCR layer is invisible and yet the page's text.
     return replace(read, notes=notes, hidden=() if read.source == "ocr_layer" else hidden)
 
 
 def _upright(
-    page: pymupdf.Page, number: int, reading: Reading, frame: Frame, tools: Tools, *, ocr: bool
+    page: pymupdf.Page, number: int, reading: Reading, look: Look, *, frame: Frame, tools: Tools, ocr: bool
 ) -> PageReading:
     """A page whose text is upright, by the reader that suits it; the frame says how it was turned to be so."""
-    look = look_at(page)
     why_no_ocr = _why_no_ocr(tools.clock, ocr=ocr)
     text = choose_text(page, number, reading, look=look, layer=tools.layer, why_no_ocr=why_no_ocr)
     if text.scan is not None:

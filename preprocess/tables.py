@@ -10,6 +10,7 @@ import pymupdf
 
 from docmill.types import BBox, Table
 from preprocess.cells import fill, is_sound, is_value, table_of
+from preprocess.covered import PaintLog
 from preprocess.glyphs import Line
 from preprocess.grids import Grid, Plumber, layout_grids, ruled_grids
 from preprocess.join import rows_of, rows_printed
@@ -46,12 +47,15 @@ class Found:
     warning: str = ""
 
 
-def look_at(page: pymupdf.Page) -> Look:
-    """Count the paths, measure what share of the page images cover, and note level rules and other drawn lines."""
+def look_at(page: pymupdf.Page, log: PaintLog | None = None) -> Look:
+    """Count the paths, measure what share of the page images cover, and note level rules and other drawn lines.
+
+    `log` is what the page paints, where that is known already.
+    """
     paths, covered = 0, 0.0
     rules: list[BBox] = []
     curves: list[BBox] = []
-    for kind, box in page.get_bboxlog():
+    for kind, box in page.get_bboxlog() if log is None else log:
         if kind.endswith("path"):
             paths += 1
             if abs(box[3] - box[1]) <= RULE_WEIGHT and abs(box[2] - box[0]) >= RULE_LENGTH:
