@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, String, and_, cast, insert, select, text
+from sqlalchemy import Connection, Row, Select, and_, insert, select, text
 
 from docmill.errors import NotFound
 from docmill.types import BBox, Finding, Heat, LengthClass, Outcome, Record, Status
 from storage.ports import Stage
+from storage.review import current_fields
 from storage.rules import no_such_job
 from storage.schema import attempts, batches, documents, findings, jobs, results
-from storage.schema import fields as field_rows
 
 
 def record(connection: Connection, job_id: str, *, tenant: str | None = None) -> Record:
@@ -50,24 +50,11 @@ def document(connection: Connection, document_id: str, *, tenant: str) -> dict[s
 
 def fields(connection: Connection, job_id: str) -> list[dict[str, Any]]:
     """The values of a job with their places; decimals as strings, so that JSON loses no digit."""
-    columns = field_rows.c
-    rows = connection.execute(
-        select(
-            columns.path,
-            columns.text,
-            cast(columns.value, String).label("value"),
-            columns.unit,
-            columns.page,
-            columns.bbox,
-            columns.verdict,
-            columns.confidence,
-            columns.version,
-            columns.reviewer,
-        )
-        .where(columns.job_id == job_id, columns.superseded_at.is_(None))
-        .order_by(columns.field_id)
-    )
-    return [dict(row._mapping) for row in rows]
+    shown = ("path", "text", "unit", "page", "bbox", "verdict", "confidence", "version", "reviewer")
+    return [
+        {**{name: row._mapping[name] for name in shown}, "value": None if row.value is None else f"{row.value:f}"}
+        for row in current_fields(connection, job_id)
+    ]
 
 
 def view(

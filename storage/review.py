@@ -85,9 +85,11 @@ def review_of(connection: Connection, job_id: str, *, tenant: str | None = None)
 
 
 def current_fields(connection: Connection, job_id: str) -> list[Row[Any]]:
-    """The values of a job as they stand now, in the order in which they were read."""
-    current = select(fields).where(fields.c.job_id == job_id, fields.c.superseded_at.is_(None))
-    return list(connection.execute(current.order_by(fields.c.field_id)))
+    """The values of a job as they stand now, in the order in which their fields were first read."""
+    first = func.min(fields.c.field_id).over(partition_by=fields.c.path).label("first")
+    every = select(fields, first).where(fields.c.job_id == job_id).subquery()
+    current = select(every).where(every.c.superseded_at.is_(None)).order_by(every.c.first)
+    return list(connection.execute(current))
 
 
 def versions(connection: Connection, job_id: str, path: str | None = None) -> list[Row[Any]]:

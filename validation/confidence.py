@@ -42,7 +42,7 @@ class Evidence:
     elsewhere.
     `unique` 1: it is printed once. `flagged`, `doubted` 1: a rule flags it; sends it to review, or rejects it.
     `arithmetic` 1: a sum in its table confirms it. `misread`: 1 less the agreement of the readings of its place (tables
-    read twice, OCR), 0 if a sum confirms it. `logprob`: the mean log-probability of its tokens, where the engine gives it.
+    read twice, OCR), 0 if a sum confirms it. `logprob`: the mean log-probability of its tokens, if the engine gives it.
     """
 
     absent: float = 0.0

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
     from workers.services import Services
 
 review = typer.Typer(help="Results that wait for a person: look, then accept, correct or reject.", no_args_is_help=True)
-_out = Console(soft_wrap=True, highlight=False)
+#: Wide enough for a row where there is no terminal to ask.
+_PIPE_WIDTH = 220
+_out = Console(width=None if Console().is_terminal else _PIPE_WIDTH, soft_wrap=True, highlight=False)
 _err = Console(stderr=True, soft_wrap=True, highlight=False)
 _STYLES = {"pass": "green", "flag": "cyan", "review": "yellow", "reject": "red"}
 
@@ -46,7 +48,7 @@ def list_waiting(
         return
     table = Table(title=f"{len(found)} results wait for a person", header_style="bold", pad_edge=False)
     for heading in ("job", "document", "profile", "since", "why"):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading in ("job", "since"))
     for one in found:
         since = f"{one.opened_at:%Y-%m-%d %H:%M}"
         table.add_row(one.job_id, escape(one.name), one.profile, since, escape(one.reason or ""))

@@ -26,6 +26,8 @@ from workers.services import Services
 
 #: Characters of running text that are shown on either side of a value.
 _AROUND = 120
+#: Of the heads of a column so many are shown, the nearest.
+_HEADS = 2
 #: What a rule says of a corrected value so that a person must confirm it.
 _DOUBTED = (Outcome.REVIEW, Outcome.REJECT)
 
@@ -201,7 +203,8 @@ def _evidence(row: Row[Any], facts: Facts, findings: tuple[Finding, ...]) -> Evi
         version=row.version,
         reviewer=row.reviewer,
         note=row.note,
-        findings=tuple(finding for finding in findings if _touches(finding.path, row.path)),
+        # They are of the reading: of a value that was corrected since they say nothing.
+        findings=tuple(found for found in findings if row.version == 1 and _touches(found.path, row.path)),
     )
 
 
@@ -223,7 +226,7 @@ def _surrounding(place: Place, facts: Facts) -> str:
         text = place.piece.printed.text
         return text[max(0, place.start - _AROUND) : place.stop + _AROUND]
     cells = list(_row(place, facts))
-    heads = " / ".join(facts.grids[table.table_id].heads(place.piece.row or 0, place.piece.col or 0))
+    heads = " / ".join(facts.grids[table.table_id].heads(place.piece.row or 0, place.piece.col or 0)[-_HEADS:])
     return f"{' | '.join(cells)}" + (f" (column: {heads})" if heads else "")
 
 

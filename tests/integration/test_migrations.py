@@ -13,13 +13,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ProgrammingError
 
 from docmill.types import Outcome, Source
-from storage import reading
+from storage import migrate, reading
 from storage.jobs import JobStore
 from storage.migrate import READER, VIEWS, upgrade
 from storage.ports import Stage
@@ -67,6 +68,25 @@ def test_a_difference_between_database_and_schema_would_be_found(new_database: N
         connection.execute(text("ALTER TABLE jobs DROP COLUMN lost"))
         found = compare_metadata(MigrationContext.configure(connection), metadata)
     assert [(what, table, column.name) for what, _, table, column in found] == [("add_column", "jobs", "lost")]
+
+
+def test_what_waited_for_a_person_before_there_was_a_queue_is_in_it(new_database: NewDatabase) -> None:
+    engine = create_engine(new_database(), poolclass=NullPool)
+    with engine.begin() as connection:
+        command.upgrade(migrate._config(connection), "0001")
+        connection.execute(
+            text(
+                "INSERT INTO documents (document_id, tenant, sha256, size_bytes, name, source, blob_key)"
+                " VALUES ('d', 'acme', 'x', 1, 'a.pdf', 'cli', 'b');"
+                "INSERT INTO jobs (job_id, document_id, tenant, profile, profile_version, status, deadline, reason)"
+                " VALUES ('j', 'd', 'acme', 'p', '1', 'needs_review', now(), 'why'),"
+                " ('k', 'd', 'acme', 'q', '1', 'done', now(), 'all rules passed')"
+            )
+        )
+    upgrade(engine.url.render_as_string(hide_password=False))
+    assert rows(engine, "SELECT job_id, reason, decision FROM reviews") == [
+        {"job_id": "j", "reason": "why", "decision": None}
+    ]
 
 
 def test_many_callers_at_once_upgrade_an_empty_database(new_database: NewDatabase) -> None:

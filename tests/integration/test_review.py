@@ -188,6 +188,9 @@ def test_a_correction_is_a_new_version_with_its_place_and_the_old_one_is_kept(
     answer = answers(client, job_id, "correct", corrections=[{"path": "/amount", "value": "12,000.50"}])
     assert (answer.status_code, answer.json()["decision"]) == (200, "corrected")
     assert answer.json()["result"] == RIGHT
+    evidence = {one["path"]: one for one in answer.json()["evidence"]}
+    assert list(evidence) == [f"/{name}" for name in RIGHT]
+    assert (evidence["/amount"]["printed"], evidence["/amount"]["findings"]) == ("12,000.50", [])
     (amount,) = rows(use, "SELECT * FROM v_fields WHERE path = '/amount'")
     assert (str(amount["value"]), amount["page"], amount["version"], amount["reviewer"]) == ("12000.50", 1, 2, "anna")
     history = rows(use, "SELECT * FROM v_field_versions WHERE path = '/amount' ORDER BY version")
