@@ -56,7 +56,7 @@ def comparable_text(pages: Sequence[Page]) -> str:
 
 def signature(text: str) -> bytes:
     """128 packed little-endian uint32; empty for a text with less than one shingle, which is like no other."""
-    shingles = list(_shingles(_normal(text)))
+    shingles = list(set(_shingles(_normal(text))))
     if not shingles:
         return b""
     from datasketch import MinHash  # loads scipy and redis: not for those who only compare signatures
