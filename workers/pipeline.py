@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Final
 
 from docmill.codec import pack, unpack
 from docmill.errors import EngineDead, EngineUnavailable, StaleAttempt
@@ -34,6 +35,9 @@ from workers.policy import Step, code_of, describe, policy_for
 from workers.services import Services
 
 log = logger("pipeline")
+
+#: Pages of a document between two log lines of its parse.
+_TOLD_EVERY: Final = 100
 
 
 def parse(claim: Claim, use: Services) -> None:
@@ -130,9 +134,19 @@ def load_prepared(document_id: str, use: Services) -> PreparedDocument:
 
 def _prepare(claim: Claim, use: Services) -> PreparedDocument:
     """Parse the document and keep what was read for the next stages and for other profiles."""
-    prepared = prepare(use.blobs.get(claim.blob_key), claim.document_id, use.prepare)
+    prepared = prepare(use.blobs.get(claim.blob_key), claim.document_id, use.prepare, on_page=_progress(claim))
     use.blobs.put(prepared_key(claim.document_id), pack(prepared))
     return prepared
+
+
+def _progress(claim: Claim) -> Callable[[int, int], None]:
+    """Tells of a long document that it moves."""
+
+    def on_page(page: int, of: int) -> None:
+        if page % _TOLD_EVERY == 0:
+            say(log, "parsing", job_id=claim.job_id, page=page, of=of)
+
+    return on_page
 
 
 def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
