@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+import re
+from dataclasses import asdict, fields, replace
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -107,3 +109,9 @@ def test_confidence_that_is_as_often_right_as_it_says_has_no_error() -> None:
     assert calibrate([(1.0, False)]).error == 1
     with pytest.raises(ValueError, match="no values"):
         calibrate([])
+
+
+def test_the_weights_in_the_documentation_are_those_in_the_code() -> None:
+    text = (Path(__file__).parents[2] / "docs" / "confidence.md").read_text("utf-8")
+    told = re.findall(r"^\| `(\w+)` \|.*\| (−?[\d.]+)(?: \(set\))? \|$", text, re.MULTILINE)
+    assert {name: float(weight.replace("−", "-")) for name, weight in told} == asdict(WEIGHTS)
