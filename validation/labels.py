@@ -28,6 +28,8 @@ _SENTENCE_END = re.compile(r"[A-Za-z]{4,}\.\s|[。；;]")
 _NOTHING = re.compile(r"(?:\([^()]*\)|[^\w()])*")
 #: A label that has its value in its own line: a colon and something, or a digit somewhere.
 _SERVED = re.compile(r"[^\S\n]*:[^\S\n]*\S|[^\n]*[0-9]")
+#: What follows a label: an aside in brackets, then a colon, a gap of two blanks, the end of the line.
+_ASIDE = re.compile(r"\s?(?:\([^()]*\))?\s?(:|[ \u3000\t]{2,}|\s*$|\s*\n)")
 _ALONE = re.compile(r"[A-Za-z0-9]")
 
 
@@ -85,18 +87,31 @@ def stands_with(place: Place, words: str, facts: Facts) -> bool:
     return any(wanted in fold(text).lower() for text in texts) or stands_beside(place, labels_of((words,)), facts)
 
 
-def printed_labels(labels: Sequence[str], value: str, facts: Facts) -> tuple[str, ...]:
-    """The labels that the document prints, in its spelling; one that is a part of the value cannot be told from it."""
+def printed_labels(labels: Sequence[str], value: str, facts: Facts, *, as_labels: bool = False) -> tuple[str, ...]:
+    """The labels that the document prints, in its spelling; one that is a part of the value cannot be told from it.
+
+    `as_labels`: only where it labels something, which "the company" and "as of" in a sentence do not.
+    """
     others = [label for label in labels if fold(label).lower() not in fold(value).lower()]
-    return tuple(dict.fromkeys(spelling for label in others if (spelling := _printed(label, facts))))
+    return tuple(dict.fromkeys(spelling for label in others if (spelling := _printed(label, facts, as_labels))))
 
 
-def _printed(label: str, facts: Facts) -> str:
+def _printed(label: str, facts: Facts, as_labels: bool) -> str:
     """The label in the document's spelling; empty if it does not print it."""
     for number, stretches in met(facts, labels_of((label,))).items():
-        start, stop = stretches[0]
-        return " ".join(half(facts.pieces[number].printed.text)[start:stop].split())
+        plain = half(facts.pieces[number].printed.text)
+        for start, stop in stretches:
+            if not as_labels or _labels_something(plain, start, stop):
+                return " ".join(plain[start:stop].split())
     return ""
+
+
+def _labels_something(plain: str, start: int, stop: int) -> bool:
+    """At the beginning of a line or cell, with nothing but an aside up to a colon, a gap, or the end."""
+    before = plain[:start].rpartition("\n")[2]
+    begins = not before.strip() or before.endswith(("  ", "\t", "\u3000"))
+    after = _ASIDE.match(plain, stop)
+    return begins and after is not None
 
 
 def heads_text(place: Place) -> bool:

@@ -23,9 +23,14 @@ def beside(case: Case) -> Iterator[Hit]:
     whose words the profile does not know.
     """
     for leaf, place in _strays(case):
-        labels = () if heads_text(place) else printed_labels(leaf.labels, leaf.text, case.facts)
+        labels = () if heads_text(place) else _expected(leaf, case.facts)
         if labels:
             yield _hit(leaf, place, " / ".join(labels[:_SHOWN]))
+
+
+def _expected(leaf: Leaf, facts: Facts) -> tuple[str, ...]:
+    """The labels beside which the value might stand. An identifier belongs to the word before it in a sentence too."""
+    return printed_labels(leaf.labels, leaf.text, facts, as_labels=leaf.source != "id")
 
 
 def is_label(case: Case) -> Iterator[Hit]:
