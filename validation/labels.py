@@ -28,6 +28,8 @@ _SENTENCE_END = re.compile(r"[A-Za-z]{4,}\.\s|[。；;]")
 _NOTHING = re.compile(r"(?:\([^()]*\)|[^\w()])*")
 #: A label that has its value in its own line: a colon and something, or a digit somewhere.
 _SERVED = re.compile(r"[^\S\n]*:[^\S\n]*\S|[^\n]*[0-9]")
+#: A cell of at most so many characters that begins with a label is one ("Date and time").
+_CELL = 24
 #: What follows a label: an aside in brackets, then a colon, a gap of two blanks, the end of the line.
 _ASIDE = re.compile(r"\s?(?:\([^()]*\))?\s?(:|[ \u3000\t]{2,}|\s*$|\s*\n)")
 _ALONE = re.compile(r"[A-Za-z0-9]")
@@ -101,7 +103,8 @@ def _printed(label: str, facts: Facts, as_labels: bool) -> str:
     for number, stretches in met(facts, labels_of((label,))).items():
         plain = half(facts.pieces[number].printed.text)
         for start, stop in stretches:
-            if not as_labels or _labels_something(plain, start, stop):
+            heads = facts.pieces[number].table_id is not None and start == 0 and len(plain) <= _CELL
+            if not as_labels or heads or _labels_something(plain, start, stop):
                 return " ".join(plain[start:stop].split())
     return ""
 

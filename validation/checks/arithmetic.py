@@ -99,7 +99,8 @@ def sums(case: Case, *, total: str, plus: Sequence[str], minus: Sequence[str] = 
 def total_left_out(case: Case, *, each: str, value: str) -> Iterator[Hit]:
     """A list that holds every row of a table's column but its total."""
     entries = at(case.extraction.result, each)
-    places = [case.places.get(f"{each}/{index}/{value}") for index in range(len(entries or ()))]
+    count = len(entries) if isinstance(entries, list) else 0
+    places = [case.places.get(f"{each}/{index}/{value}") for index in range(count)]
     cells = [(p.piece.table_id, p.piece.row, p.piece.col) for p in places if p and p.piece.table_id]
     for identity, col in {(table, col) for table, _, col in cells}:
         grid = case.facts.grids[identity or ""]

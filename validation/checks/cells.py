@@ -40,6 +40,7 @@ def period(case: Case, *, of: str | None = None) -> Iterator[Hit]:
     `of` is the path of the date that every amount of the result is of, unless its own field speaks of another.
     """
     whole = _whole_period(case, of) if of else None
+    judged: list[bool] = []
     for grounding in case.standing("number"):
         if grounding.ground != Ground.FOUND:
             continue
@@ -49,8 +50,12 @@ def period(case: Case, *, of: str | None = None) -> Iterator[Hit]:
             continue
         places = _in_row(case, grounding) or grounding.places
         wrong = _wrong_column(case, places, wanted, strict=own is not None)
+        judged.append(wrong is not None)
         if wrong is not None:
             yield hit_at(grounding, wrong)
+    if of and whole and judged and all(judged):
+        # Where every amount is of another period, it may as well be the date that is wrong.
+        yield hit_at(case.by_path[of], " / ".join(str(year) for year in sorted(whole.years)))
 
 
 def named(case: Case) -> Iterator[Hit]:
