@@ -8,7 +8,7 @@ from typing import Final
 
 import pymupdf
 
-from docmill.errors import CorruptPdf
+from docmill.errors import CorruptPdf, NoText
 from docmill.types import Block, MissingPage
 from preprocess.covered import set_covered_apart
 from preprocess.glyphs import Reading, read_glyphs
@@ -120,7 +120,8 @@ def _with_tables(page: pymupdf.Page, number: int, text: Text, look: Look, frame:
         told = told.replace(f"page {page.number + 1}:", f"page {number}:")
     items = tuple(in_reading_order(found.rest, tables))
     warnings = (*text.warnings, told) if told else text.warnings
-    return PageReading(number, *frame.size, items, source=text.source, warnings=warnings, frame=frame)
+    missing = MissingPage(number, NoText.code, text.unread) if text.unread else None
+    return PageReading(number, *frame.size, items, source=text.source, warnings=warnings, missing=missing, frame=frame)
 
 
 def _why_no_ocr(clock: Clock, *, ocr: bool) -> str:

@@ -137,6 +137,6 @@ def _refuse_unreadable(pages: Sequence[Page], missing: Sequence[MissingPage], wa
     why = "; ".join(warnings[:3]) or "no page has any text or image"
     if any(page.code == ParserLimit.code for page in missing):
         raise ParserLimit(f"nothing on the PDF's {len(pages)} pages was read ({why}); split it or raise the limit")
-    if pages and len(missing) == len(pages):
+    if pages and sum(page.code == CorruptPdf.code for page in missing) == len(pages):
         raise CorruptPdf(f"none of the PDF's {len(pages)} pages can be read ({why}); export it again")
     raise NoText(f"nothing on the PDF's {len(pages)} pages can be read ({why}); submit a better scan")

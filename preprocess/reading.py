@@ -27,12 +27,13 @@ _NAMED: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """The lines of a page to work with; `source` as in `docmill.types.Page`."""
+    """The lines of a page to work with; `source` as in `docmill.types.Page`. `unread`: why a scan was not read."""
 
     lines: Sequence[Line]
     source: str
     warnings: tuple[str, ...] = ()
     scan: Scan | None = None
+    unread: str = ""
 
 
 def choose_text(
@@ -48,7 +49,7 @@ def choose_text(
     layered = Text(reading.visible, "text" if reading.visible else "empty")
     if why_no_ocr:
         why = f"page {number}: {told or 'a scan'}, not read because {why_no_ocr}"
-        return Text(layered.lines, layered.source, (why,))
+        return Text(layered.lines, layered.source, (why,), unread="" if told else f"a scan, and {why_no_ocr}")
     scan = read_scan(page)
     if not scan.lines:
         return Text(layered.lines, layered.source, (f"page {number}: an image in which OCR finds no text",))

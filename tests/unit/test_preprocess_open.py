@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pymupdf
 import pytest
 
 from docmill.errors import CorruptPdf, EmptyFile, Encrypted, InputError, NotAPdf, NoText, ParserLimit, TooManyPages
@@ -90,6 +91,15 @@ def test_a_document_whose_only_page_unpacks_to_too_much_is_over_the_limit(tmp_pa
 def test_pages_for_which_no_time_is_left_are_named(tmp_path: Path) -> None:
     with pytest.raises(ParserLimit, match="page 1: not read, no time was left"):
         parsed(pdfs.text_pdf("one", "two"), tmp_path, wall_seconds=1e-6)
+
+
+def test_a_scan_among_text_pages_that_is_not_read_is_a_missing_page(tmp_path: Path) -> None:
+    document = pymupdf.open(stream=pdfs.text_pdf("Balance 1,234.50"))
+    with pymupdf.open(stream=pdfs.scan_pdf("Total 42")) as scan:
+        document.insert_pdf(scan)
+    prepared = parsed(pdfs.finish(document), tmp_path)
+    assert [(one.page, one.code) for one in prepared.missing] == [(2, "no_text")]
+    assert "OCR is off" in prepared.missing[0].reason
 
 
 @pytest.mark.parametrize("cut", [0.1, 0.35, 0.5, 0.65, 0.8, 0.95])
