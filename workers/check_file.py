@@ -15,14 +15,15 @@ from tokenizers.models import WordLevel
 from tokenizers.pre_tokenizers import Whitespace
 
 from docmill.log import logger, say
-from docmill.types import Finding, Outcome, PreparedDocument, Source, Verdict
+from docmill.types import Extraction, Finding, Outcome, PreparedDocument, Source, Verdict
 from inference.profile import Profile, get, read_profile
 from ingest.accept import IngestConfig, accept
 from preprocess.prepare import PrepareConfig, prepare
 from validation.fields import at
 from validation.rules import Ruleset, load_ruleset
+from validation.validate import validate
 from workers.given import Given, read_given
-from workers.judging import judge_result
+from workers.judging import as_read, judge_result
 from workers.messages import in_both
 from workers.services import Services
 
@@ -71,10 +72,24 @@ def _judged(given: Given, document: PreparedDocument, profile: Profile, ruleset:
     try:
         return judge_result(given.result, given.citations, document, schema=profile.schema, ruleset=ruleset)
     except Exception as error:
-        # A result from outside may have a form that no check foresaw. Nobody knows then whether the rules hold.
+        # A result from outside may have a form that no check foresaw.
         say(log, "rules_failed", level=logging.WARNING, error=True, why=repr(error))
-        why = f"the rules could not be applied: {error!r} / 规则无法执行：{error!r}"
-        return Verdict(Outcome.REVIEW, (Finding("rules-failed", Outcome.REVIEW, why),), (), ruleset.label)
+        return _rule_by_rule(as_read(given.result, given.citations or ()), document, profile, ruleset)
+
+
+def _rule_by_rule(read: Extraction, document: PreparedDocument, profile: Profile, ruleset: Ruleset) -> Verdict:
+    """What the rules say that can be applied; of one that cannot nobody knows whether it holds."""
+    findings: list[Finding] = []
+    for rule in ruleset.rules:
+        try:
+            alone = validate(read, document, schema=profile.schema, ruleset=replace(ruleset, rules=(rule,)))
+            findings += alone.findings
+        except Exception as error:
+            say(log, "rule_failed", level=logging.WARNING, rule=rule.rule_id, why=repr(error))
+            why = f"the rule {rule.rule_id} failed: {error!r} / 规则 {rule.rule_id} 执行出错：{error!r}"
+            findings.append(Finding("rule-failed", Outcome.REVIEW, why))
+    outcome = min((found.outcome for found in findings), key=_WORST_FIRST.index, default=Outcome.REVIEW)
+    return Verdict(outcome, tuple(findings), (), ruleset.label)
 
 
 def read_document(data: bytes, name: str, use: Services) -> PreparedDocument:
