@@ -87,7 +87,8 @@ def _in_row(case: Case, grounding: Grounding) -> list[Place]:
     labels = labels_of(grounding.leaf.labels or _terms(grounding.leaf.path))
     if labels:
         return [place for place in places if stands_beside(place, labels, case.facts)]
-    words = [text for text in _beside(case, grounding).values() if parse_date(text) is None]
+    beside = _beside(case, grounding).items()
+    words = [text for name, text in beside if name.lower() not in _PERIOD_FIELDS and heading_of(text) is None]
     return [place for place in places if any(stands_with(place, text, case.facts) for text in words)]
 
 
