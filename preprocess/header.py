@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
 from itertools import pairwise
 from typing import Final
 
 from docmill.types import BBox
 from preprocess.grids import Slot
 from preprocess.lattice import Lattice
+from preprocess.titles import INSIDE, titles_of
 from preprocess.units import unit_of
-from preprocess.words import Word, baselines, grouped, joined
+from preprocess.words import Word
 
-#: In units of the font size: lines of one title are no further apart, and are aligned to this.
-_WRAP_GAP: Final = 0.5
-_ALIGNED: Final = 0.8
-_IN_LINE: Final = 0.25
-_NEAR_EDGE: Final = 0.3
-_FLUSH: Final = 0.1
 #: In units of the font size: a title stands over the middle of its columns to this.
 _CENTRED: Final = 1.2
 #: A rule, or a title, is over a column if it covers this share of it.
 _OVER: Final = 0.5
 #: Points between pieces of one rule, and by which a rule may lie inside a title's box.
 _RULE_GAP: Final = 1.5
-_RULE_INSIDE: Final = 2.0
 _RULE_BELOW_EMS: Final = 0.9
 
 
@@ -62,7 +55,7 @@ def header_slots(lattice: Lattice, words: Sequence[Word], rules: Sequence[BBox])
     if not lattice.header_rows or not inside:
         return ()
     columns = _columns(lattice, words)
-    lines = _titles(inside, lattice, _pieces(rules, lattice))
+    lines = titles_of(inside, lattice, _pieces(rules, lattice))
     titles = _placed(lines, columns, rules=_joined_rules(rules, lattice))
     levels = _levels(titles)
     return () if levels is None else tuple(_slots(lattice, titles, levels))
@@ -86,7 +79,7 @@ def _columns(lattice: Lattice, words: Sequence[Word]) -> list[_Column]:
 
 def _pieces(rules: Sequence[BBox], lattice: Lattice) -> list[BBox]:
     """The level rules between the top of the header and its bottom, the bottom left out."""
-    top, bottom = lattice.ys[0] - _RULE_INSIDE, lattice.ys[lattice.header_rows] - _RULE_INSIDE
+    top, bottom = lattice.ys[0] - INSIDE, lattice.ys[lattice.header_rows] - INSIDE
     return [rule for rule in rules if top < rule.y0 < bottom and rule.x1 > lattice.xs[0] and rule.x0 < lattice.xs[-1]]
 
 
@@ -102,132 +95,17 @@ def _joined_rules(rules: Sequence[BBox], lattice: Lattice) -> list[BBox]:
     return whole
 
 
-def _is_ruled_off(one: Word, other: Word, rules: Iterable[BBox]) -> bool:
-    """Whether a rule runs between two lines of text."""
-    low, high = max(one.x0, other.x0), min(one.x1, other.x1)
-    top, bottom = one.y1 - _RULE_INSIDE, other.y0 + _RULE_INSIDE
-    return any(top <= (rule.y0 + rule.y1) / 2 <= bottom and rule.x0 < high and rule.x1 > low for rule in rules)
-
-
-# ---------------------------------------------------------------- titles
-
-
-def _titles(words: Sequence[Word], lattice: Lattice, rules: Sequence[BBox]) -> list[list[Word]]:
-    """The header's chunks by line, a title that is wrapped whole on its first line."""
-    groups = [grouped(row) for row in baselines(words)]
-    lines = [_parted(line, _beside(groups, index), lattice) for index, line in enumerate(groups)]
-    for index in range(len(lines) - 1, 0, -1):
-        for chunk in list(lines[index]):
-            above = _nearest_above(chunk, lines[:index])
-            if above is not None and _is_wrapped(above, chunk, lines[index], rules):
-                line = next(line for line in lines[:index] if above in line)
-                line[line.index(above)] = joined(above, chunk)
-                lines[index].remove(chunk)
-    return [line for line in lines if line]
-
-
-def _nearest_above(chunk: Word, lines: Sequence[Sequence[Word]]) -> Word | None:
-    """The one chunk that stands next above another; None if there are more on that line, or none."""
-    for line in reversed(lines):
-        above = [one for one in line if _meet(one, chunk) and one.y1 <= chunk.y0 + _RULE_INSIDE]
-        if above:
-            return above[0] if len(above) == 1 else None
-    return None
-
-
-def _beside(groups: Sequence[Sequence[Sequence[Word]]], index: int) -> list[Word]:
-    """What stands in the lines above and below a line, as words and as chunks."""
-    lines = [*groups[max(0, index - 1) : index], *groups[index + 1 : index + 2]]
-    return [word for line in lines for group in line for word in (*group, reduce(joined, group))]
-
-
-def _parted(line: Sequence[Sequence[Word]], beside: Sequence[Word], lattice: Lattice) -> list[Word]:
-    """The chunks of a line, those that are several titles set close taken apart at the column edges."""
-    parts: list[Word] = []
-    for own in line:
-        near = _NEAR_EDGE * own[0].size
-        gaps = [after.x0 - before.x1 for before, after in pairwise(own)]
-        edged = [
-            any(before.x1 - near <= x <= after.x0 + near for x in lattice.xs[1:-1]) for before, after in pairwise(own)
-        ]
-        wide = 1.3 * min(gaps, default=0.0) + 0.1 * own[0].size
-        close = _split_at(own, edged)
-        if ends := _ends_in_line(own, beside):
-            parts.extend(_split_at(own, ends))
-        elif len(close) > 1 and all(_is_in_line(part, beside) for part in close):
-            parts.extend(close)
-        else:
-            parts.extend(_split_at(own, [at and gap > wide for at, gap in zip(edged, gaps, strict=True)]))
-    return _one_a_column(parts, lattice)
-
-
-def _one_a_column(parts: Sequence[Word], lattice: Lattice) -> list[Word]:
-    """Parts of a line that stand in one column, set loosely, as one."""
-    out: list[Word] = []
-    for part in parts:
-        if out and _column_of(out[-1], lattice) == _column_of(part, lattice) is not None:
-            out[-1] = joined(out[-1], part)
-        else:
-            out.append(part)
-    return out
-
-
-def _column_of(part: Word, lattice: Lattice) -> int | None:
-    """The column that holds all of a part; None if it reaches into another."""
-    first, last = lattice.col_at(part.x0), lattice.col_at(part.x1)
-    return first if first == last else None
-
-
-def _split_at(words: Sequence[Word], cuts: Sequence[bool]) -> list[Word]:
-    parts = [words[0]]
-    for cut, word in zip(cuts, words[1:], strict=True):
-        if cut:
-            parts.append(word)
-        else:
-            parts[-1] = joined(parts[-1], word)
-    return parts
-
-
-def _ends_in_line(own: Sequence[Word], beside: Sequence[Word]) -> list[bool]:
-    """Where to cut a line of titles set flush right, each over the end of a word of its own; empty if it is not one."""
-    near = _FLUSH * own[0].size
-    ends = [any(abs(word.x1 - other.x1) < near and _meet(word, other) for other in beside) for word in own]
-    return ends[:-1] if ends[-1] and any(ends[:-1]) else []
-
-
-def _is_in_line(part: Word, beside: Sequence[Word]) -> bool:
-    """Whether something above or below a part of a line is set on the same middle, or starts or ends where it does."""
-    near = _IN_LINE * part.size
-    return any(
-        abs(part.x - other.x) < near or abs(part.x0 - other.x0) < near or abs(part.x1 - other.x1) < near
-        for other in beside
-        if _meet(part, other)
-    )
-
-
-def _meet(one: Word, other: Word) -> bool:
-    return min(one.x1, other.x1) - max(one.x0, other.x0) > 0.1 * min(one.x1 - one.x0, other.x1 - other.x0)
-
-
-def _is_wrapped(above: Word, below: Word, line: Sequence[Word], rules: Sequence[BBox]) -> bool:
-    """Whether `below` is the next line of the title `above`."""
-    size = min(above.size, below.size)
-    if below.y0 - above.y1 > _WRAP_GAP * size or sum(1 for one in line if _meet(above, one)) > 1:
-        return False
-    near = _ALIGNED * size
-    aligned = abs(above.x - below.x) < near or abs(above.x0 - below.x0) < near or abs(above.x1 - below.x1) < near
-    return aligned and not _is_ruled_off(above, below, rules)
-
-
 # ---------------------------------------------------------------- columns and levels
 
 
 def _placed(lines: Sequence[Sequence[Word]], columns: Sequence[_Column], rules: Sequence[BBox]) -> list[_Title]:
     """Each title with the columns that it is over, from the bottom line up."""
     placed: list[_Title] = []
-    for line in reversed(lines):
-        natural = [_Title(word, _natural(word, columns)) for word in line]
-        placed.extend([_widened(title, natural, placed, columns, rules) for title in natural])
+    natural = [[_Title(word, _natural(word, columns)) for word in line] for line in lines]
+    every = [title.word for line in natural for title in line]
+    for line in reversed(natural):
+        ruled = [_by_rule(title.word, every, columns, rules) for title in line]
+        placed.extend([_widened(*pair, line, placed, columns) for pair in zip(line, ruled, strict=True)])
     return placed
 
 
@@ -248,10 +126,10 @@ def _share(word: Word, column: _Column) -> float:
 
 def _widened(
     title: _Title,
+    ruled: tuple[int, int] | None,
     line: Sequence[_Title],
     below: Sequence[_Title],
     columns: Sequence[_Column],
-    rules: Sequence[BBox],
 ) -> _Title:
     """The title with all its columns: those of the rule under it, else those around whose middle it is set."""
     others = [other for other in line if other is not title]
@@ -260,7 +138,6 @@ def _widened(
         return replace(title, cols=_all_figures(title.word, columns))
     if not any(title.over(other) for other in under):
         return replace(title, cols=_leaf(title, [*others, *below], columns))
-    ruled = _by_rule(title.word, line, columns, rules)
     if ruled is None and not others and _is_over_all(title.word, below, columns):
         return replace(title, cols=(0, len(columns) - 1))
     return replace(title, cols=ruled or _by_middle(title, others, under, columns))
@@ -280,7 +157,7 @@ def _all_figures(word: Word, columns: Sequence[_Column]) -> tuple[int, int]:
 
 def _is_over_all(word: Word, below: Sequence[_Title], columns: Sequence[_Column]) -> bool:
     """Whether a title stands above all others, at the middle of the table."""
-    above = all(word.y1 <= other.word.y0 + _RULE_INSIDE for other in below)
+    above = all(word.y1 <= other.word.y0 + INSIDE for other in below)
     return above and _off_middle(word.x, 0, len(columns) - 1, columns) < _CENTRED * word.size
 
 
@@ -294,17 +171,18 @@ def _leaf(title: _Title, others: Sequence[_Title], columns: Sequence[_Column]) -
 
 
 def _by_rule(
-    word: Word, line: Sequence[_Title], columns: Sequence[_Column], rules: Sequence[BBox]
+    word: Word, every: Sequence[Word], columns: Sequence[_Column], rules: Sequence[BBox]
 ) -> tuple[int, int] | None:
     """The columns over the rule that is drawn under a title; titles that share a rule share its columns out."""
-    low, high = word.y1 - _RULE_INSIDE, word.y1 + _RULE_BELOW_EMS * word.size
+    low, high = word.y1 - INSIDE, word.y1 + _RULE_BELOW_EMS * word.size
     near = [rule for rule in rules if low <= rule.y0 <= high]
     under = [rule for rule in near if abs(rule.y0 - near[0].y0) < _RULE_GAP]
     whole = any(rule.x0 <= columns[0].middle < word.x0 for rule in under)  # it parts the whole header, not one title
     if whole or not any(rule.x0 <= word.x <= rule.x1 for rule in under):
         return None
     cols = [col for col, one in enumerate(columns) if any(rule.x0 <= one.middle <= rule.x1 for rule in under)]
-    sharing = sorted(one.word.x for one in line if under[0].x0 <= one.word.x <= under[-1].x1)
+    same = [one for one in every if abs(one.y1 - word.y1) <= INSIDE + 0.5 * word.size]
+    sharing = sorted(one.x for one in same if under[0].x0 <= one.x <= under[-1].x1)
     return _shares(sharing, cols, columns)[sharing.index(word.x)] if len(cols) >= len(sharing) else None
 
 
