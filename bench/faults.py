@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
+from itertools import pairwise
 from random import Random
 from typing import Any, Final
 
@@ -32,7 +33,7 @@ KINDS: Final[dict[str, Plant]] = {}
 #: What the model of the benchmark was told besides the document.
 PROMPT: Final = (
     "Copy the name of the company, the date of the document and the amounts that matter most, each with its label.",
-    'Example: {"company": "Sample Widgets Holdings Ltd", "items": [{"label": "Sample turnover", "amount": "98,765.43"}]}',
+    'Example: {"company": "Sample Widgets Holdings Ltd", "items": [{"label": "Turnover", "amount": "98,765.43"}]}',
     "请照抄公司名称、文件日期以及最重要的金额。示例：{公司：示例精密科技有限公司，金额：98,765.43}",
 )
 
@@ -78,7 +79,7 @@ def _digit_changed(paper: Paper, truth: Truth, random: Random) -> str:
 def _digits_swapped(paper: Paper, truth: Truth, random: Random) -> str | None:
     places = _digits(truth.text)
     text = truth.text
-    pairs = [(a, b) for a, b in zip(places, places[1:], strict=False) if text[a] != text[b]]
+    pairs = [(a, b) for a, b in pairwise(places) if text[a] != text[b]]
     pairs = [(a, b) for a, b in pairs if not (a == places[0] and text[b] == "0")]
     if not pairs:
         return None
@@ -335,11 +336,11 @@ KINDS |= {
     "invented statute": _prose(
         ["This breaches 83 CFR 1020.320.", "It falls under 31 CFR 1987.44.", "See 61 U.S.C. 5318.",
          "Article 733 of Regulation (EU) No 575/2013 applies."],
-        ["违反《中华人民共和国反洗钱法》第一百二十条。", "依据《跨境支付诚信管理条例》第七条。", "见《公司法》第三百零一条。",
-         "不符合《数据安全法》第八十八条的规定。"],
+        ["违反《中华人民共和国反洗钱法》第一百二十条。", "依据《跨境支付诚信管理条例》第七条。",
+         "见《公司法》第三百零一条。", "不符合《数据安全法》第八十八条的规定。"],
     ),
     "invented figure in prose": _prose(
-        ["Losses came to 73,918,264.55 in all.", "The ratio stands at 83.917%.", "It owes 9,182,736.45 million dollars."],
+        ["Losses came to 73,918,264.55 in all.", "The ratio stands at 83.917%.", "It owes 9,182,736.45 million."],
         ["累计损失73,918,264.55元。", "该比率为83.917%。", "尚欠9182万7364元。"],
     ),
     "invented date in prose": _prose(
@@ -347,8 +348,8 @@ KINDS |= {
         ["应于1973年8月17日偿还。", "合同签订于一九七一年二月十一日。"],
     ),
     "repeated sentences": _prose(
-        ["The debtor has paid late again. Costs have risen sharply this year. The debtor has paid late again. Nothing else "
-         "was seen. The debtor has paid late again, as before."],
+        ["The debtor has paid late again. Costs have risen sharply this year. The debtor has paid late again. Nothing "
+         "else was seen. The debtor has paid late again, as before."],
         ["公司负债率持续上升值得关注。本期无其他事项。公司负债率持续上升值得关注。此外，公司负债率持续上升值得关注。"],
     ),
     "loop at the end": _prose(
@@ -358,7 +359,7 @@ KINDS |= {
     "one alternative twice": _prose(["The risk is moderate or moderate."], ["风险等级为较高或较高。"]),
     "prompt copied": _prose(
         ["What the document says, in one sentence of your own.",
-         "Copy the name of the company, the date of the document and the amounts that matter most, each with its label."],
+         "Copy the name of the company, the date of the document and the amounts that matter most."],
         ["请照抄公司名称、文件日期以及最重要的金额。", "What the document says, in one sentence of your own"],
     ),
     "model speaks of itself": _prose(

@@ -19,8 +19,8 @@ _AMOUNT: Final = re.compile(r"[-−]?[(（]?[-−]?([1-9][0-9]{0,2}(?:,[0-9]{3})
 _YEAR: Final = re.compile(r"(?<![0-9])((?:19|20)[0-9]{2})(?![0-9])")
 _DATE: Final = re.compile(
     r"(?<![0-9])(?P<y>(?:19|20)[0-9]{2})年(?P<m>[0-9]{1,2})月(?P<d>[0-9]{1,2})日"
-    r"|(?P<mon>January|February|March|April|May|June|July|August|September|October|November|December) (?P<day>[0-9]{1,2}), "
-    r"(?P<year>(?:19|20)[0-9]{2})(?![0-9])"
+    r"|(?P<mon>January|February|March|April|May|June|July|August|September|October|November|December) "
+    r"(?P<day>[0-9]{1,2}), (?P<year>(?:19|20)[0-9]{2})(?![0-9])"
 )
 _MONTHS: Final = (
     "January February March April May June July August September October November December".split()
@@ -270,7 +270,7 @@ def _fraction(truth: Truth) -> str | None:
 
 
 def _in_full(truth: Truth) -> str | None:
-    """The printed number times its table's scale, where that is stated for the whole table and no label says otherwise."""
+    """The printed number times its table's scale, where no label of the cell speaks of another unit."""
     scale = scale_of(truth)
     return f"{value_of(truth.text) * scale:,.0f}" if scale and scale > 1 else None
 

@@ -4,9 +4,10 @@
 
 Results are made from the documents themselves (bench/truths.py); half get one planted fault (bench/faults.py). A fault
 counts as caught only if a finding names the field that is wrong, or for a fault of the whole result the fault's kind.
-Half of the results come with citations, half without, as from another tool. The peer is what most pipelines have: a JSON
-Schema and a search for each value in the document's text. Time is this process's CPU time: `first` is the first result on
-a document, with all that is measured of the document; `again` is another result on the same document.
+Half of the results come with citations, half without, as from another tool. The peer is what most pipelines have: a
+JSON Schema and a search for each value in the document's text. Time is this process's CPU time, without reading the
+document from its store: `first` is the first result on a document, with all that is measured of the document; `again`
+is another result on the same document, whose facts are kept.
 """
 
 from __future__ import annotations

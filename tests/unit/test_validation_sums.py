@@ -56,7 +56,8 @@ def test_one_slip_is_found_and_names_the_field(document: str, amount: str, rule:
         ("Item | Sum | Price\nA | 1,000 | 12.50\nB | 3,000 | 13.70\nTotal | 4,000 | 13.40", "13.40"),
         # "Of which" is no addend.
         ("Item | Sum\nLoans | 1,000\nof which overdue | 300\nBonds | 500\nTotal | 1,500", "1,500"),
-        ("项目 | 期末 | 期初\n资产总计 | 9,000.00 | 8,000.00\n负债合计 | 5,000.00 | 4,500.00\n所有者权益合计 | 4,000.00 | 3,500.00",
+        ("项目 | 期末 | 期初\n资产总计 | 9,000.00 | 8,000.00\n负债合计 | 5,000.00 | 4,500.00\n"
+         "所有者权益合计 | 4,000.00 | 3,500.00",
          "9,000.00"),
         ("No table: total 12, of which 5 and 8.", "12"),
     ],

@@ -88,8 +88,12 @@ def _in_row(case: Case, grounding: Grounding) -> list[Place]:
     if labels:
         return [place for place in places if stands_beside(place, labels, case.facts)]
     beside = _beside(case, grounding).items()
-    words = [text for name, text in beside if name.lower() not in _PERIOD_FIELDS and heading_of(text) is None]
+    words = [text for name, text in beside if name.lower() not in _PERIOD_FIELDS and not _is_period(text)]
     return [place for place in places if any(stands_with(place, text, case.facts) for text in words)]
+
+
+def _is_period(text: str) -> bool:
+    return parse_date(text) is not None or _YEAR.fullmatch(text.strip()) is not None
 
 
 def _beside(case: Case, grounding: Grounding) -> Mapping[str, str]:
