@@ -127,7 +127,7 @@ def _sort_line(raw: dict[str, Any], paper: _Paper, reading: Reading, printed: di
     turn, diagonal = _direction(raw["dir"], paper)
     for hidden, spans in _by_visibility(raw["spans"], paper):
         line = _line(spans, paper, upright=turn == 0)
-        if line is not None and not hidden and not diagonal:
+        if line is not None and not (hidden or diagonal or raw["wmode"]):
             reading.turns[turn] += len(line.glyphs)
         if line is not None and not _is_second_print(line, printed, hidden=hidden):
             _drawer(line, diagonal=diagonal, hidden=hidden, paper=paper, reading=reading).append(line)
