@@ -183,9 +183,16 @@ def _save_result(connection: Connection, claim: Claim, verdict: Verdict, extract
             ruleset=verdict.ruleset,
         )
     )
-    rows = [field_row(claim.job_id, value) for value in verdict.fields]
+    numbers = last_versions(connection, claim.job_id)
+    rows = [{**field_row(claim.job_id, value), "version": numbers.get(value.path, 0) + 1} for value in verdict.fields]
     if rows:
         connection.execute(insert(fields), rows)
+
+
+def last_versions(connection: Connection, job_id: str) -> dict[str, int]:
+    """The last version of each value: a job that a reviewer rejected may have been read again."""
+    highest = select(fields.c.path, func.max(fields.c.version)).where(fields.c.job_id == job_id)
+    return {path: number for path, number in connection.execute(highest.group_by(fields.c.path))}
 
 
 def field_row(job_id: str, value: FieldValue) -> dict[str, Any]:

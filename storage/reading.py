@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, Row, Select, and_, insert, select, text
+from sqlalchemy import Connection, Row, Select, insert, select, text
 
 from docmill.errors import NotFound
 from docmill.types import BBox, Finding, Heat, LengthClass, Outcome, Record, Status
@@ -77,8 +77,7 @@ def _records() -> Select[Any]:
     return (
         select(jobs, documents.c.pages, documents.c.tables, documents.c.tokens, results.c.result)
         .join(documents, documents.c.document_id == jobs.c.document_id)
-        # A job that a reviewer rejected has failed: its result is kept for the record, and is none.
-        .outerjoin(results, and_(results.c.job_id == jobs.c.job_id, jobs.c.status != Status.FAILED))
+        .outerjoin(results, results.c.job_id == jobs.c.job_id)
     )
 
 

@@ -11,12 +11,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Connection, Row, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from docmill.errors import Conflict, NotFound
 from docmill.types import FieldValue, Status, Verdict
 from storage.events import record_event
-from storage.finish import field_row
+from storage.finish import field_row, last_versions
 from storage.rules import no_such_job
 from storage.schema import documents, fields, jobs, results, reviews
 
@@ -36,7 +36,7 @@ class Reviewer:
 
 @dataclass(frozen=True, slots=True)
 class Review:
-    """A job before a person. `decision` is None while it waits."""
+    """A job before a person. `decision` is None while it waits; a rejected one has no verdict any more."""
 
     review_id: int
     job_id: str
@@ -52,7 +52,7 @@ class Review:
     note: str | None
     decided_at: Any
     result: dict[str, Any]
-    verdict: str
+    verdict: str | None
 
     @property
     def is_open(self) -> bool:
@@ -118,8 +118,10 @@ def accept(connection: Connection, review: Review, by: Reviewer) -> None:
 
 
 def reject(connection: Connection, review: Review, by: Reviewer) -> None:
-    """The result is of no use: the job has failed, what was read is kept for the record."""
-    _decide(connection, review, by, REJECTED)
+    """The result is of no use: the job has failed and has none. What was read is kept with the review."""
+    _decide(connection, review, by, REJECTED, result_before=review.result)
+    _supersede(connection, review.job_id, by, ())
+    connection.execute(delete(results).where(results.c.job_id == review.job_id))
     _record(connection, review, by, REJECTED)
 
 
@@ -190,12 +192,12 @@ def _reviews() -> Any:
             reviews.c.reviewer,
             reviews.c.note,
             reviews.c.decided_at,
-            results.c.result,
+            func.coalesce(results.c.result, reviews.c.result_before).label("result"),
             results.c.verdict,
         )
         .join(jobs, jobs.c.job_id == reviews.c.job_id)
         .join(documents, documents.c.document_id == jobs.c.document_id)
-        .join(results, results.c.job_id == reviews.c.job_id)
+        .outerjoin(results, results.c.job_id == reviews.c.job_id)
     )
 
 
@@ -236,7 +238,7 @@ def _supersede(connection: Connection, job_id: str, by: Reviewer, values: Sequen
         .where(fields.c.job_id == job_id, fields.c.path.in_(changed), fields.c.superseded_at.is_(None))
         .values(superseded_at=func.now())
     )
-    numbers = _last_versions(connection, job_id)
+    numbers = last_versions(connection, job_id)
     rows = [
         {**field_row(job_id, wanted[path]), "version": numbers.get(path, 0) + 1, "reviewer": by.name, "note": by.note}
         for path in changed
@@ -245,11 +247,6 @@ def _supersede(connection: Connection, job_id: str, by: Reviewer, values: Sequen
     if rows:
         connection.execute(insert(fields), rows)
     return [_change(path, current.get(path), wanted.get(path)) for path in changed]
-
-
-def _last_versions(connection: Connection, job_id: str) -> dict[str, int]:
-    highest = select(fields.c.path, func.max(fields.c.version)).where(fields.c.job_id == job_id)
-    return {path: number for path, number in connection.execute(highest.group_by(fields.c.path))}
 
 
 def _differ(was: Row[Any] | None, value: FieldValue | None) -> bool:

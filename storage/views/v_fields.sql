@@ -37,8 +37,7 @@ LEFT JOIN LATERAL (
     ORDER BY attempts.no DESC
     LIMIT 1
 ) AS reading ON true
--- A job that a reviewer rejected has failed: it has no values.
-WHERE fields.superseded_at IS NULL AND jobs.status IN ('done', 'needs_review');
+WHERE fields.superseded_at IS NULL;
 
 COMMENT ON VIEW v_fields IS
     'One row per value of a result, with where it is printed and what read, checked and reviewed it. Results only: a job'

@@ -82,8 +82,7 @@ SELECT
 FROM rows
 LEFT JOIN jobs USING (job_id)
 LEFT JOIN documents ON documents.document_id = rows.document_id
--- A job that a reviewer rejected has failed: its result is kept, and is none.
-LEFT JOIN results ON results.job_id = rows.job_id AND jobs.status <> 'failed'
+LEFT JOIN results ON results.job_id = rows.job_id
 LEFT JOIN spent ON spent.job_id = rows.job_id
 LEFT JOIN costs ON costs.job_id = rows.job_id;
 

@@ -178,7 +178,21 @@ def test_a_rejected_result_is_kept_and_is_no_result_any_more(client: TestClient,
     assert use.store.record(job_id).result is None
     assert rows(use, "SELECT * FROM v_fields") == []
     assert rows(use, "SELECT result, status FROM v_results") == [{"result": None, "status": "failed"}]
-    assert rows(use, "SELECT result FROM results")[0]["result"] == WRONG
+    assert client.get(f"/v1/jobs/{job_id}/result").status_code == 404
+    kept = client.get(f"/v1/reviews/{job_id}").json()
+    assert (kept["decision"], kept["result"], kept["evidence"]) == ("rejected", WRONG, [])
+    assert len(rows(use, "SELECT * FROM v_field_versions")) == len(WRONG)
+
+
+def test_a_rejected_job_that_is_read_again_goes_on_with_the_next_version(use: Services) -> None:
+    job_id = read_twice(use)
+    review.reject(job_id, ANNA, use)
+    with use.database.begin() as connection:
+        connection.execute(text("UPDATE jobs SET status = 'queued', finished_at = NULL"))
+    use.store.finish_infer(claimed(use.store, job_id, Stage.INFER), read_as(RIGHT))
+    run(Stage.VALIDATE, job_id, use)
+    assert (use.store.record(job_id).status, use.store.record(job_id).result) == ("done", RIGHT)
+    assert {row["version"] for row in rows(use, "SELECT version FROM v_fields")} == {2}
 
 
 def test_a_correction_is_a_new_version_with_its_place_and_the_old_one_is_kept(

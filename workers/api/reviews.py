@@ -32,7 +32,7 @@ class Waiting(BaseModel):
     profile: str
     status: str
     reason: str | None = Field(description="Why a person is asked: the rule that decided.")
-    verdict: str
+    verdict: str | None = Field(description="What the rules say of the result; null once it is rejected.")
     opened_at: datetime
     decision: str | None = Field(description="accepted, corrected or rejected.")
     reviewer: str | None
