@@ -25,7 +25,7 @@ _WORDS = "|".join(sorted({*_SMALL, *_LARGE, "hundred"} - {"a"}, key=len, reverse
 _LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:\s+|\s*-\s*)(?:and\s+|an?\s+)?(?:{_WORDS})\b")
 _MARKS = ("hundred", "thousand", "million", "billion", "trillion", "ty-", "ty ")
 #: As far as a numeral in words reaches.
-_REACH = 90
+_REACH = 200
 _NUMBER = re.compile(rf"\b(?:a\s+)?(?:{_WORDS})(?:(?:\s*-\s*|\s+(?:and\s+|an?\s+)?)(?:{_WORDS}))*\b", re.IGNORECASE)
 _SPLIT = re.compile(r"[\s-]+")
 

@@ -11,8 +11,9 @@ from validation.facts import Facts
 from validation.fields import Leaf
 from validation.index import significand
 from validation.likeness import Like, like
-from validation.numbers import Number, parse_range, readings
+from validation.numbers import Number, readings
 from validation.places import NumberAt, Place
+from validation.ranges import parse_range
 from validation.relative import mentions
 from validation.text import fold
 

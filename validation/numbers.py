@@ -56,7 +56,6 @@ _CURRENCIES = {
     "JPY": "JPY", "日元": "JPY", "CHF": "CHF", "SGD": "SGD", "₩": "KRW", "₹": "INR", "$": "$", "¥": "¥",
     "元人民币": "CNY", "yuan": "CNY", "renminbi": "CNY", "dollars": "$", "euros": "EUR", "pounds": "GBP",
 }  # fmt: skip
-_SHARES = {"%": "%", "‰": "‰", "百分点": "%", "个百分点": "%", "percent": "%", "percentage point": "%", "bps": "bp"}
 _SCALES = {
     "万亿": 12, "亿": 8, "億": 8, "千万": 7, "百万": 6, "十万": 5, "万": 4, "萬": 4, "千": 3, "百": 2,
     "trillion": 12, "billion": 9, "bn": 9, "million": 6, "mn": 6, "mln": 6, "thousand": 3, "b": 9, "m": 6, "k": 3,
@@ -110,7 +109,6 @@ _HEDGE = re.compile(
 )
 _TAIL = re.compile(r"(?:左右|以上|以下|[.,]-*|\.)$")
 _OPEN_ONLY = re.compile(r"\s*[(]\s?(?P<body>[^()]*[0-9])\s*")
-_TO = re.compile(r"\s?(?:-|~|至|到|\bto\b|\band\b)\s?", re.IGNORECASE)
 _SIMPLE = re.compile(
     r"(?P<open>\()?(?P<minus>-)?(?P<digits>(?!0[0-9])[0-9]{1,3}(?:,[0-9]{3})+(?:\.[0-9]+)?|(?!0[0-9])[0-9]+(?:\.[0-9]+)?)"
     r"(?P<share>%)?(?P<close>\))?"
@@ -140,12 +138,16 @@ def readings(text: str, *, comma: bool = False) -> tuple[Number, ...]:
         return ()
     if whole := _whole(plain, comma):
         return whole
-    bare = _TAIL.sub("", _HEDGE.sub("", plain)).strip()
+    bare = _TAIL.sub("", unhedged(plain)).strip()
     if bare != plain and (whole := _whole(bare, comma)):
         return whole
     opened = _OPEN_ONLY.fullmatch(plain)
-    closed = _whole(f"({opened['body']})", comma) if opened else ()
-    return closed
+    return _whole(f"({opened['body']})", comma) if opened else ()
+
+
+def unhedged(plain: str) -> str:
+    """The text without a word at its beginning that hedges: about, more than, 约."""
+    return _HEDGE.sub("", plain)
 
 
 def _simple(plain: str, comma: bool) -> tuple[Number, ...]:
@@ -165,18 +167,6 @@ def _whole(plain: str, comma: bool) -> tuple[Number, ...]:
     found = [*scan_numbers(plain, whole_cells=False, comma=comma), *_chinese(plain, single=True)]
     whole = next((number for number in found if (number.start, number.stop) == (0, len(plain))), None)
     return () if whole is None else (whole.number,) if whole.other is None else (whole.number, whole.other)
-
-
-def parse_range(text: str) -> tuple[Number, Number] | None:
-    """The ends of a range (5%-8%, 3至5亿元, 1,000 to 2,000); the first has the scale and unit of the second."""
-    plain = _HEDGE.sub("", half(text).strip().removeprefix("between "))
-    for dash in _TO.finditer(plain):
-        low, high = parse_number(plain[: dash.start()]), parse_number(plain[dash.end() :])
-        if low and high:
-            bare = low.scale is None and low.unit in (None, high.unit)
-            scaled = replace(low, value=low.value * (high.scale or 1), scale=high.scale) if bare else low
-            return replace(scaled, unit=scaled.unit or high.unit), high
-    return None
 
 
 def in_table(number: Number, scale: Decimal | None, unit: str | None) -> Number:
@@ -364,10 +354,8 @@ def _number(value: Decimal, before: re.Match[str], after: re.Match[str]) -> Numb
 
 
 def _share(printed: str) -> str:
-    word = re.sub(r"\s", "", printed.lower())
-    if word in ("bps", "basispoint", "basispoints"):
-        return "bp"
-    return "‰" if word == "‰" else "%"
+    word = printed.lower()
+    return "bp" if word.startswith(("bps", "basis")) else "‰" if word == "‰" else "%"
 
 
 # ---------------------------------------------------------------- Chinese numerals

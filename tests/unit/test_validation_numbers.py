@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from validation.chinese import chinese_number
 from validation.numbers import Number, in_table, parse_number, readings, scan_numbers
+from validation.ranges import parse_range
 
 #: Many draws of one style show no more than a few do.
 few = settings(max_examples=10, database=None)
@@ -59,11 +60,34 @@ def grouped(number: Decimal, separator: str, mark: str = ".") -> str:
         ("壹佰贰拾叁万肆仟伍佰陆拾柒元捌角玖分", "1234567.89"),
         ("五点二八亿", "528000000"),
         ("一百二", "120"),
+        ("1亿2000万", "120000000"),
+        ("3亿5,000万元", "350000000"),
+        ("1万5千", "15000"),
+        ("一亿二千万", "120000000"),
+        ("1,234.5百万元", "1234500000"),
+        ("人民币（大写）壹佰万元整", "1000000"),
+        ("壹拾万零伍佰元正", "100500"),
+        ("负壹佰万元", "-1000000"),
+        ("伍角整", "0.5"),
+        ("壹元零伍分", "1.05"),
+        ("CHF 1'000.-", "1000"),
+        ("1`234", None),
+        ("1´234", "1234"),
+        ("约5亿元人民币", "500000000"),
+        ("approximately US$1.2 billion", "1200000000"),
+        ("minus 5 million", "-5000000"),
+        ("five million", "5000000"),
+        ("twenty-five thousand dollars", "25000"),
+        ("one hundred and five", "105"),
+        ("half a billion", "500000000"),
+        ("( 1,234", "-1234"),
+        ("5‰", "5"),
+        ("万分之五", "5"),
         ("二〇二四", "2024"),
     ],
 )
-def test_a_number_is_read_as_it_is_meant(text: str, expected: str) -> None:
-    assert value(text) == Decimal(expected)
+def test_a_number_is_read_as_it_is_meant(text: str, expected: str | None) -> None:
+    assert value(text) == (None if expected is None else Decimal(expected))
 
 
 @pytest.mark.parametrize(
@@ -214,3 +238,66 @@ def test_a_scale_is_never_applied_twice(number: Decimal, scale: int | None, styl
     assert in_table(once, table_scale, "CNY") == once
     if read.scale is not None or read.relative:
         assert once.value == read.value
+
+
+ONES = (
+    "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen "
+    "eighteen nineteen"
+).split()
+TENS = "zero ten twenty thirty forty fifty sixty seventy eighty ninety".split()
+
+
+def in_english(number: int) -> str:
+    """A number below 10^12 in words, as a cheque has it."""
+    for size, word in ((10**9, "billion"), (10**6, "million"), (1000, "thousand"), (100, "hundred")):
+        if number >= size:
+            rest = in_english(number % size) if number % size else ""
+            return (
+                f"{in_english(number // size)} {word}{' and ' if size == 100 and rest else ' ' if rest else ''}{rest}"
+            )
+    if number < 20:
+        return ONES[number]
+    return TENS[number // 10] + (f"-{ONES[number % 10]}" if number % 10 else "")
+
+
+@few
+@given(st.integers(min_value=21, max_value=10**12 - 1))
+def test_a_number_in_english_words_is_read_back(number: int) -> None:
+    words = in_english(number)
+    assert len(words.replace("-", " ").split()) < 2 or value(words) == number
+
+
+@few
+@given(st.integers(min_value=1, max_value=9999), st.integers(min_value=1, max_value=9999))
+def test_a_number_of_pieces_with_scales_of_their_own_is_read_back(large: int, small: int) -> None:
+    assert value(f"{large}亿{small}万") == large * 10**8 + small * 10**4
+    assert value(f"{large:,}亿{small:,}万元") == large * 10**8 + small * 10**4
+
+
+@few
+@given(number=amounts.filter(lambda number: number >= 1000))
+def test_where_decimals_stand_after_a_comma_a_number_is_read_so(number: Decimal) -> None:
+    (read,) = readings(grouped(number, ".", ","), comma=True)
+    assert read.value == number
+
+
+@pytest.mark.parametrize(
+    ("text", "low", "high", "unit"),
+    [
+        ("5%-8%", "5", "8", "%"),
+        ("5至8%", "5", "8", "%"),
+        ("3-5亿元", "300000000", "500000000", "CNY"),
+        ("1,000–2,000", "1000", "2000", None),
+        ("between 5 and 8", "5", "8", None),
+        ("US$5 million to US$8 million", "5000000", "8000000", "USD"),
+    ],
+)
+def test_a_range_has_two_ends_of_one_unit(text: str, low: str, high: str, unit: str | None) -> None:
+    ends = parse_range(text)
+    assert ends is not None
+    assert [(end.value, end.unit) for end in ends] == [(Decimal(low), unit), (Decimal(high), unit)]
+
+
+@pytest.mark.parametrize("text", ["2024-05-06", "a-b", "5", ""])
+def test_what_has_no_two_numbers_is_no_range(text: str) -> None:
+    assert parse_range(text) is None
