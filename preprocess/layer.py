@@ -36,6 +36,10 @@ MATTERS: Final = 0.1
 #: From this share of characters without a meaning on, a page cannot be read by its layer.
 UNREADABLE_SHARE: Final = 0.1
 UNREADABLE_LEAST: Final = 5
+#: With more letters than this of a script that OCR does not know, it would read less than there is.
+OTHER_SCRIPTS: Final = 0.3
+_LATIN_END: Final = 0x250
+_CJK_START: Final = 0x2E80
 
 
 class Layer:
@@ -81,9 +85,16 @@ class Layer:
 
 def is_unreadable(lines: Sequence[Line]) -> bool:
     """Whether so many characters have no meaning that the printed page must be read instead."""
-    texts = [line.text for line in lines]
-    unknown = sum(text.count(UNKNOWN) for text in texts)
-    return unknown >= UNREADABLE_LEAST and unknown >= UNREADABLE_SHARE * sum(len(text) for text in texts)
+    text = "".join(line.text for line in lines)
+    unknown = text.count(UNKNOWN)
+    return unknown >= UNREADABLE_LEAST and unknown >= UNREADABLE_SHARE * len(text) and _ocr_can_read(text)
+
+
+def _ocr_can_read(text: str) -> bool:
+    """Whether the letters of a text are, but for a few, of the scripts that OCR knows: Latin and Chinese."""
+    letters = [char for char in text if char.isalpha()]
+    other = sum(_LATIN_END <= ord(char) < _CJK_START for char in letters)
+    return other <= OTHER_SCRIPTS * len(letters)
 
 
 def _set_in(font: str, line: Line) -> Iterator[Glyph]:
@@ -143,7 +154,8 @@ def agreement(claimed: str, seen: str) -> tuple[float, float]:
     one, other = _letters(claimed), _letters(seen)
     digits = ["".join(char for char in text if char.isdigit()) for text in (one, other)]
     tell = min(map(len, digits)) >= _DIGITS_TELL
-    return _ratio(one, other), _ratio(*digits) if tell else 1.0
+    whole = _ratio(one, other) if _ocr_can_read(claimed) else 1.0
+    return whole, _ratio(*digits) if tell else 1.0
 
 
 def _ratio(one: str, other: str) -> float:

@@ -66,6 +66,12 @@ def test_a_page_whose_characters_have_no_meaning_is_unreadable() -> None:
     assert not is_unreadable(read_glyphs(page).visible)
 
 
+def test_ocr_is_not_asked_about_scripts_that_it_does_not_know() -> None:
+    """It reads Cyrillic as Latin letters that look alike, and would prove an honest layer false."""
+    assert agreement("Выручка 1,234.50", "BbIpyuka 1,234.50") == (1.0, 1.0)
+    assert agreement("Выручка 1,234.50", "BbIpyuka 7,890.12")[1] < 0.87
+
+
 def test_a_minus_that_is_mapped_to_a_control_character_makes_its_number_unreliable() -> None:
     page = pymupdf.open(stream=mapped_pdf("Loss -1,250.40", "helv", {"-": "\x03"}, simple=True), filetype="pdf")[0]
     layer, lines = Layer(), read_glyphs(page).visible
