@@ -106,12 +106,12 @@ class Facts:
     def day(self, readings: Iterable[date]) -> Place | None:
         """Where one of these days is printed: looked for where its year is, before every date is read."""
         wanted = set(readings)
-        for year in {day.year for day in wanted}:
-            for offset in _every(str(year), self.plain):
-                number = self.index.piece_at(offset)
-                for dated in self.index.dates_of(number):
-                    if wanted.intersection(dated.readings) and not dated.ambiguous:
-                        return self.index.place(number, dated.start, dated.stop)
+        years = {str(day.year) for day in wanted}
+        near = {self.index.piece_at(offset): None for year in years for offset in _every(year, self.plain)}
+        for number in near:
+            for dated in self.index.dates_of(number):
+                if wanted.intersection(dated.readings) and not dated.ambiguous:
+                    return self.index.place(number, dated.start, dated.stop)
         return next((self.days[day].place for day in wanted if day in self.days), None)
 
     @cached_property
