@@ -70,7 +70,10 @@ def judge_given(given: Given, document: PreparedDocument, profile: Profile, rule
 def _judged(given: Given, document: PreparedDocument, profile: Profile, ruleset: Ruleset) -> Verdict:
     assert given.result is not None, "the caller has looked"
     try:
-        return judge_result(given.result, given.citations, document, schema=profile.schema, ruleset=ruleset)
+        told = profile.instructions.values()
+        return judge_result(
+            given.result, given.citations, document, schema=profile.schema, ruleset=ruleset, prompt=told
+        )
     except Exception as error:
         # A result from outside may have a form that no check foresaw.
         say(log, "rules_failed", level=logging.WARNING, error=True, why=repr(error))

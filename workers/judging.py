@@ -7,7 +7,7 @@ where it stands first.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -32,17 +32,23 @@ def judge_result(
     *,
     schema: Mapping[str, Any],
     ruleset: Ruleset,
+    prompt: Iterable[str] = (),
 ) -> Verdict:
     """The verdict on a result of any origin. Its values are looked up where it brings no citations."""
     found = tuple(locate(result, schema, facts_of(document))) if citations is None else citations
-    return judge(as_read(result, found), document, schema=schema, ruleset=ruleset)
+    return judge(as_read(result, found), document, schema=schema, ruleset=ruleset, prompt=prompt)
 
 
 def judge(
-    extraction: Extraction, document: PreparedDocument, *, schema: Mapping[str, Any], ruleset: Ruleset
+    extraction: Extraction,
+    document: PreparedDocument,
+    *,
+    schema: Mapping[str, Any],
+    ruleset: Ruleset,
+    prompt: Iterable[str] = (),
 ) -> Verdict:
-    """What the rules say of a reading, and how sure each of its values is."""
-    verdict = validate(extraction, document, schema=schema, ruleset=ruleset)
+    """What the rules say of a reading, and how sure each of its values is; `prompt`: what the model was told."""
+    verdict = validate(extraction, document, schema=schema, ruleset=ruleset, prompt=prompt)
     return with_confidence(verdict, extraction, document, schema)
 
 

@@ -71,7 +71,8 @@ def validate(claim: Claim, use: Services) -> None:
     profile = get(use.profiles, claim.profile)
     extraction = use.store.extraction(claim)
     prepared = load_prepared(claim.document_id, use)
-    verdict = judge(extraction, prepared, schema=profile.schema, ruleset=use.rulesets[profile.ruleset])
+    rules, told = use.rulesets[profile.ruleset], profile.instructions.values()
+    verdict = judge(extraction, prepared, schema=profile.schema, ruleset=rules, prompt=told)
     step = use.policy.step(profile.name, verdict.outcome, claim.rejections)
     retry = _better_route(claim, profile, prepared, use) if step == Step.RETRY else None
     use.store.finish_validate(claim, verdict, extraction, retry=retry, ends=ENDS_AS.get(step))
