@@ -27,10 +27,14 @@ SEGMENT_GAP: Final = 1.6
 _RAISED_SIZE: Final = 0.8
 _SPACE: Final = ord(" ")
 _FIRST_CJK: Final = 0x2E80
-_NUMBER_TAIL: Final = re.compile(r"(?:^|[^\w.,])[-+(（]?\d{1,3}(?:,\d{3})*(?:\.\d+)?[,.]?$")
+_NUMBER_TAIL: Final = re.compile(r"(?:^|[^\w.,])[-+(（]?(?:\d{1,3}(?:,\d{3})*(?:\.\d+)?[,.]?|\d{1,3}(?:\.\d{3})+,)$")
 _GROUPED: Final = re.compile(r"^[-+(（]?\d{1,3}(?:,\d{3})+(?:\.\d+)?[)）]?%?$")
 _HYPHENS: Final = "-‐‑"
 _BREAKABLE: Final = 4
+#: Three digits go on with a number after its comma; four are the year of a date ("June 25," and "2022").
+_GROUP: Final = re.compile(r"\d{3}(?!\d)")
+#: A number with points between its groups has a comma before its decimals.
+_POINT_GROUPED: Final = re.compile(r"\d\.\d{3},$")
 
 
 def is_cjk(char: str) -> bool:
@@ -201,7 +205,7 @@ def _wraps_number(before: str, after: str) -> bool:
     if not tail[-1:] or not _NUMBER_TAIL.search(tail):
         return False
     if tail[-1] in ",." and after[0].isdigit():
-        return True
+        return tail[-1] == "." or bool(_GROUP.match(after) or _POINT_GROUPED.search(tail))
     if after[0] in ",." and after[1:2].isdigit():
         return True
     return after[0].isdigit() and _completes_number(tail, after.split(" ", 1)[0])

@@ -71,12 +71,23 @@ def _table(table: Table, region: Region, *, first: bool) -> dict[str, Any]:
 
 
 def _repeated_header(table: Table, region: Region) -> list[int]:
-    """The header's rows, if it is printed again on this page: then the table starts above its first own row."""
+    """The header's rows that are printed again on this page: those with room above the table's first own row."""
     tops = [cell.bbox for cell in table.cells if cell.page == region.page and cell.bbox is not None]
-    if not tops or not table.header_rows:
+    header = [cell for cell in table.cells if cell.row < table.header_rows and cell.bbox is not None]
+    if not tops or not header:
         return []
     first = min(tops, key=lambda box: box.y0)
-    return list(range(table.header_rows)) if first.y0 - region.bbox.y0 > (first.y1 - first.y0) / 2 else []
+    room = first.y0 - region.bbox.y0
+    if room <= (first.y1 - first.y0) / 2:
+        return []
+    return [row for row in range(table.header_rows) if _depth(header, row) <= room + (first.y1 - first.y0) / 2]
+
+
+def _depth(header: list[Cell], row: int) -> float:
+    """How far below the header's top a row of it ends."""
+    boxes = [(cell.row + cell.rowspan - 1, cell.bbox) for cell in header if cell.bbox is not None]
+    ends = [box.y1 for at, box in boxes if at == row]
+    return max(ends, default=0.0) - min(box.y0 for _, box in boxes)
 
 
 def _cell(cell: Cell, row: int) -> dict[str, Any]:

@@ -64,13 +64,24 @@ def test_nothing_of_a_page_is_lost_or_doubled_around_a_table(tmp_path: Path) -> 
         assert text.count(part) == 1
 
 
-def test_a_number_wrapped_in_a_narrow_cell_is_one_number(tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("parts", "whole"),
+    [
+        (("229,753,", "412.24"), "229,753,412.24"),
+        (("1.229.753,", "41"), "1.229.753,41"),
+        (("229,753.", "41"), "229,753.41"),
+        (("June 25,", "2022"), "June 25, 2022"),
+    ],
+)
+def test_a_number_wrapped_in_a_narrow_cell_is_one_number_and_a_date_is_none(
+    tmp_path: Path, parts: tuple[str, str], whole: str
+) -> None:
     document = pdfs.new_document()
     pdfs.draw_table(document[0], [["Date", "Balance"], ["", ""]], widths=[80, 60])
     pdfs.write(document[0], 64, 152, "20250801", size=8)
-    for y, part in ((149, "229,753,"), (158, "412.24")):
+    for y, part in zip((149, 158), parts, strict=True):
         pdfs.write(document[0], 150, y, part, size=8)
-    assert rows(parsed(pdfs.finish(document), tmp_path))[1] == ["20250801", "229,753,412.24"]
+    assert rows(parsed(pdfs.finish(document), tmp_path))[1] == ["20250801", whole]
 
 
 def two_pages(first: list[list[str]], second: list[list[str]]) -> bytes:
