@@ -81,7 +81,9 @@ class BlockKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """One cell of a table; `page` and `bbox` say where it stands."""
+    """One cell of a table; `page` and `bbox` say where it stands, `also` where the rest of it does, if a page break
+    parts it (the characters there have no box).
+    """
 
     row: int
     col: int
@@ -91,6 +93,7 @@ class Cell:
     rowspan: int = 1
     colspan: int = 1
     header: bool = False
+    also: tuple[Region, ...] = ()
 
     @property
     def text(self) -> str:

@@ -18,6 +18,7 @@ from typing import Any, Final
 import pymupdf
 
 from docmill.types import BBox
+from preprocess.drawn import Stroke
 from preprocess.glyphs import Line, line_of
 from preprocess.packed import Glyph
 from preprocess.pdf import MUPDF_ERRORS, raise_if_out_of_memory
@@ -50,9 +51,9 @@ class Grid:
     whole_words: bool = False
 
 
-def ruled_grids(page: pymupdf.Page) -> list[Grid]:
-    """Closed grids of drawn lines."""
-    found = _find(page, strategy="lines_strict", use_layout=False)
+def ruled_grids(page: pymupdf.Page, closing: Sequence[Stroke] = (), paths: Any = None) -> list[Grid]:
+    """Closed grids of drawn lines; `closing` adds lines, `paths` are the drawings to look at if not all."""
+    found = _find(page, strategy="lines_strict", use_layout=False, add_lines=closing or None, paths=paths)
     return [grid for table in found if (grid := grid_of(map(_box, table.cells), "ruled")) is not None]
 
 

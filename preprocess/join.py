@@ -185,7 +185,7 @@ def cell_printed(rows: Sequence[Sequence[Line]]) -> Printed:
     before = ""
     for printed in rows_printed(rows):
         if before:
-            seam = _cell_seam(before, printed.text)
+            seam = cell_seam(before, printed.text)
             out.append(seam)
             before += seam
         out.append(printed)
@@ -193,7 +193,8 @@ def cell_printed(rows: Sequence[Sequence[Line]]) -> Printed:
     return joined(out)
 
 
-def _cell_seam(before: str, after: str) -> str:
+def cell_seam(before: str, after: str) -> str:
+    """What stands between two lines of a cell: nothing in Chinese and inside a number, else a space."""
     if is_cjk(before[-1]) or is_cjk(after[0]) or _wraps_number(before, after):
         return ""
     return " "

@@ -6,11 +6,15 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from docmill.types import Cell, Table
+from docmill.types import Cell, Region, Table
+from preprocess.cells import is_value
+from preprocess.join import cell_seam, joined
 from preprocess.text import Item, Row
 
 #: Points by which the edges of a table may differ from page to page.
 SAME_EDGE: Final = 6.0
+#: The share of a table's rows that are named in the first column, where rows are.
+_NAMED: Final = 0.9
 _CONTINUED: Final = ("续", "continued", "cont'd", "cont.")
 
 
@@ -72,13 +76,16 @@ def _starts(table: Table) -> dict[int, float]:
 
 
 def _append(above: Table, below: Table) -> Table:
-    """One table of both; rows of `below` that repeat the header of `above` are left out."""
+    """One table of both; rows of `below` that repeat the header are left out, a row that the break parts is one row."""
     skip = _repeated_header(above, below)
     header = above.header_rows
     if skip and not header:
         header = skip
-    shifted = [_shift(cell, above.rows - skip) for cell in below.cells if cell.row >= skip]
     first = [replace(cell, header=cell.row < header) for cell in above.cells]
+    if _is_parted(above, below, skip):
+        first = _with_rest(first, above.rows - 1, [cell for cell in below.cells if cell.row == skip])
+        skip += 1
+    shifted = [_shift(cell, above.rows - skip) for cell in below.cells if cell.row >= skip]
     return replace(
         above,
         cells=(*first, *shifted),
@@ -86,6 +93,33 @@ def _append(above: Table, below: Table) -> Table:
         regions=(*above.regions, *below.regions),
         header_rows=header,
     )
+
+
+def _is_parted(above: Table, below: Table, row: int) -> bool:
+    """Whether a row of `below` is the rest of the last row of `above`: text in few cells, none in the first column.
+
+    The cells above are filled, no figure goes on, and the first column is filled in nearly all other rows.
+    """
+    rest = {cell.col for cell in below.cells if cell.row == row and cell.text.strip()}
+    last = {cell.col for cell in above.cells if cell.row == above.rows - 1 and cell.text.strip()}
+    if not rest or 0 in rest or 0 not in last or not rest < last:
+        return False
+    if any(is_value(cell.text) for cell in below.cells if cell.row == row):
+        return False
+    named = [bool(cell.text.strip()) for table in (above, below) for cell in table.cells if cell.col == 0]
+    return sum(named) >= _NAMED * (len(named) - 1)
+
+
+def _with_rest(cells: Sequence[Cell], row: int, rest: Sequence[Cell]) -> list[Cell]:
+    """The cells, those of `row` with what stands of them on the next page."""
+    more = {cell.col: cell for cell in rest if cell.text.strip()}
+    return [_whole(cell, more[cell.col]) if cell.row == row and cell.col in more else cell for cell in cells]
+
+
+def _whole(cell: Cell, rest: Cell) -> Cell:
+    printed = joined([cell.printed, cell_seam(cell.text, rest.text) + rest.text])
+    where = () if rest.bbox is None else (Region(rest.page, rest.bbox),)
+    return replace(cell, printed=printed, also=(*cell.also, *where))
 
 
 def _shift(cell: Cell, rows: int) -> Cell:

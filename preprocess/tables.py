@@ -11,6 +11,7 @@ import pymupdf
 from docmill.types import BBox, Table
 from preprocess.cells import fill, is_sound, is_value, table_of
 from preprocess.covered import PaintLog
+from preprocess.drawn import closing_lines, visible_paths
 from preprocess.glyphs import Line
 from preprocess.grids import Grid, Plumber, layout_grids, ruled_grids
 from preprocess.join import rows_of, rows_printed
@@ -21,7 +22,7 @@ from preprocess.trim import is_chart, stacked, without_frame
 MOST_PATHS: Final = 20_000
 #: A ruled table has at least so many strokes or fills.
 FEWEST_PATHS: Final = 3
-#: Points. A path so flat and so long is a level rule.
+#: Points. A path so thin and so long is a rule, or an upright.
 RULE_WEIGHT: Final = 2.5
 RULE_LENGTH: Final = 8.0
 _TABULAR_ROWS: Final = 3
@@ -35,6 +36,7 @@ class Look:
     paths: int
     image_share: float
     rules: tuple[BBox, ...] = ()
+    uprights: tuple[BBox, ...] = ()
     curves: tuple[BBox, ...] = ()
 
 
@@ -48,23 +50,31 @@ class Found:
 
 
 def look_at(page: pymupdf.Page, log: PaintLog | None = None) -> Look:
-    """Count the paths, measure what share of the page images cover, and note level rules and other drawn lines.
+    """Count the paths, measure what share of the page images cover, and sort what is drawn by its shape.
 
     `log` is what the page paints, where that is known already.
     """
     paths, covered = 0, 0.0
-    rules: list[BBox] = []
-    curves: list[BBox] = []
+    drawn: dict[str, list[BBox]] = {"rules": [], "uprights": [], "curves": []}
     for kind, box in page.get_bboxlog() if log is None else log:
         if kind.endswith("path"):
             paths += 1
-            if abs(box[3] - box[1]) <= RULE_WEIGHT and abs(box[2] - box[0]) >= RULE_LENGTH:
-                rules.append(BBox(*box))
-            elif kind == "stroke-path" and min(box[3] - box[1], box[2] - box[0]) > RULE_WEIGHT:
-                curves.append(BBox(*box))
+            if shape := _shape(kind, box):
+                drawn[shape].append(BBox(*box))
         elif kind == "fill-image" or kind == "fill-imgmask":
             covered += abs(pymupdf.Rect(box) & page.rect)
-    return Look(paths, covered / max(1.0, abs(page.rect)), tuple(rules), tuple(curves))
+    share = covered / max(1.0, abs(page.rect))
+    return Look(paths, share, **{shape: tuple(boxes) for shape, boxes in drawn.items()})
+
+
+def _shape(kind: str, box: Sequence[float]) -> str:
+    """What a path is by its box: a level rule, an upright, another stroke; empty for a field of colour or a dot."""
+    width, height = abs(box[2] - box[0]), abs(box[3] - box[1])
+    if height <= RULE_WEIGHT:
+        return "rules" if width >= RULE_LENGTH else ""
+    if width <= RULE_WEIGHT:
+        return "uprights" if height >= RULE_LENGTH else ""
+    return "curves" if kind == "stroke-path" else ""
 
 
 def find_tables(
@@ -78,7 +88,7 @@ def find_tables(
     turned = _read_turned(page, lines, plumber) if page.rotation else None
     if turned is not None:
         return turned
-    drawn = ruled_grids(page) if look.paths >= FEWEST_PATHS else []
+    drawn = _ruled(page, look) if look.paths >= FEWEST_PATHS else []
     ruled = _share_out([grid for grid in drawn if not is_chart(grid, lines, look.curves)], lines, number)
     if ruled.sound and not looks_tabular(ruled.rest):
         return Found(ruled.tables, ruled.rest)
@@ -88,6 +98,11 @@ def find_tables(
         return Found(ruled.tables, ruled.rest, f"page {number}: {why}; borderless tables may be missing")
     shared = _share_out([mend(grid, lines, look.rules) for grid in stacked(grids)], lines, number)
     return Found(shared.tables, shared.rest)
+
+
+def _ruled(page: pymupdf.Page, look: Look) -> list[Grid]:
+    """Ruled grids by the lines that are seen, rows that are left open closed."""
+    return ruled_grids(page, closing_lines(look.rules, look.uprights), visible_paths(page, look.paths))
 
 
 def _read_turned(page: pymupdf.Page, lines: Sequence[Line], plumber: Plumber) -> Found | None:

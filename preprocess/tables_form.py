@@ -73,6 +73,7 @@ def _table(table: Table, region: Region, *, first: bool) -> dict[str, Any]:
 def _repeated_header(table: Table, region: Region) -> list[int]:
     """The header's rows that are printed again on this page: those with room above the table's first own row."""
     tops = [cell.bbox for cell in table.cells if cell.page == region.page and cell.bbox is not None]
+    tops += [rest.bbox for cell in table.cells for rest in cell.also if rest.page == region.page]
     header = [cell for cell in table.cells if cell.row < table.header_rows and cell.bbox is not None]
     if not tops or not header:
         return []
@@ -100,6 +101,7 @@ def _cell(cell: Cell, row: int) -> dict[str, Any]:
         "header": cell.header,
         "page": cell.page,
         "bbox": _rounded(cell.bbox),
+        "also": [{"page": region.page, "bbox": _rounded(region.bbox)} for region in cell.also],
     }
 
 

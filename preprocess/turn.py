@@ -84,19 +84,21 @@ def _block_back(block: Block, frames: Mapping[int, Frame]) -> Block:
 def _table_back(table: Table, frames: Mapping[int, Frame]) -> Table:
     if frames.keys().isdisjoint(table.pages):
         return table
-    regions = tuple(
-        Region(region.page, frame.back(region.bbox)) if (frame := frames.get(region.page)) else region
-        for region in table.regions
-    )
+    regions = tuple(_region_back(region, frames) for region in table.regions)
     return replace(table, cells=tuple(_cell_back(cell, frames) for cell in table.cells), regions=regions)
 
 
 def _cell_back(cell: Cell, frames: Mapping[int, Frame]) -> Cell:
-    frame = frames.get(cell.page)
+    frame, also = frames.get(cell.page), tuple(_region_back(rest, frames) for rest in cell.also)
     if frame is None:
-        return cell
+        return replace(cell, also=also)
     bbox = None if cell.bbox is None else frame.back(cell.bbox)
-    return replace(cell, printed=_printed_back(cell.printed, frame), bbox=bbox)
+    return replace(cell, printed=_printed_back(cell.printed, frame), bbox=bbox, also=also)
+
+
+def _region_back(region: Region, frames: Mapping[int, Frame]) -> Region:
+    frame = frames.get(region.page)
+    return region if frame is None else Region(region.page, frame.back(region.bbox))
 
 
 def _printed_back(printed: Printed, frame: Frame) -> Printed:
