@@ -30,7 +30,7 @@ SURE: Final = 0.8
 #: Readings of an honest layer agree with it to 0.95 and more; two digits that are swapped leave 0.8 of the digits.
 AGREES: Final = 0.7
 DIGITS_AGREE: Final = 0.87
-_DIGITS_TELL: Final = 3
+_FEW_TELL: Final = 3
 #: A font that lies matters from this share of a page's text on.
 MATTERS: Final = 0.1
 #: From this share of characters without a meaning on, a page cannot be read by its layer.
@@ -68,7 +68,8 @@ class Layer:
         samples = _samples(font, lines, self._named[font].look)
         if len(samples) < FEWEST:
             return
-        lying = speak_against(print_of(), samples).is_serious and _is_disproved(font, page, lines)
+        doubt = speak_against(print_of(), samples)
+        lying = doubt.is_serious and _is_disproved(font, page, lines, by_digits=doubt.digits > 0)
         (self._lying if lying else self._honest).add(font)
 
     def unreliable(self, lines: Sequence[Line]) -> list[str]:
@@ -110,7 +111,7 @@ def _matters(font: str, lines: Sequence[Line]) -> bool:
     """Whether a page says much in the font, or figures; OCR cannot read a line in fancy script, and need not."""
     own = "".join(glyph.char for line in lines for glyph in _set_in(font, line))
     share = len(own) / max(1, sum(len(line.glyphs) for line in lines))
-    return share >= MATTERS or sum(map(str.isdigit, own)) >= _DIGITS_TELL
+    return share >= MATTERS or sum(map(str.isdigit, own)) >= _FEW_TELL
 
 
 def _samples(font: str, lines: Sequence[Line], count: int) -> dict[str, Glyph]:
@@ -129,38 +130,39 @@ def _samples(font: str, lines: Sequence[Line], count: int) -> dict[str, Glyph]:
     return dict(picked[:count])
 
 
-def _is_disproved(font: str, page: pymupdf.Page, lines: Sequence[Line]) -> bool:
+def _is_disproved(font: str, page: pymupdf.Page, lines: Sequence[Line], *, by_digits: bool) -> bool:
     """Whether OCR of some lines of the font surely reads something else."""
     agreements = []
-    for line in _telling_lines(font, lines):
+    for line in _telling_lines(font, lines, by_digits=by_digits):
         text, score = read_line(page, line.bbox)
         if score >= SURE:
             agreements.append(agreement(line.text, text))
     if not agreements:
         return False
-    whole, digits = (sum(values) / len(agreements) for values in zip(*agreements, strict=True))
-    return bool(whole < AGREES or digits < DIGITS_AGREE)
+    letters, digits = (sum(values) / len(agreements) for values in zip(*agreements, strict=True))
+    return bool(letters < AGREES or digits < DIGITS_AGREE)
 
 
-def _telling_lines(font: str, lines: Sequence[Line]) -> list[Line]:
-    """Lines of the font to read, those with the most digits first."""
+def _telling_lines(font: str, lines: Sequence[Line], *, by_digits: bool) -> list[Line]:
+    """Lines of the font to read, those with the most digits first, or those with the most letters."""
+    tells = str.isdigit if by_digits else str.isalpha
     own = [line.part(line.glyphs[:PROOF_GLYPHS]) for line in lines if line.upright and any(_set_in(font, line))]
-    own.sort(key=lambda line: (-sum(char.isdigit() for char in line.text), -len(line.text)))
+    own.sort(key=lambda line: (-sum(map(tells, line.text)), -len(line.text)))
     return own[:PROOF_LINES]
 
 
 def agreement(claimed: str, seen: str) -> tuple[float, float]:
-    """How far two readings of a line are the same, from 0 to 1: all of it, and its digits if there are some."""
-    one, other = _letters(claimed), _letters(seen)
-    digits = ["".join(char for char in text if char.isdigit()) for text in (one, other)]
-    tell = min(map(len, digits)) >= _DIGITS_TELL
-    whole = _ratio(one, other) if _ocr_can_read(claimed) else 1.0
-    return whole, _ratio(*digits) if tell else 1.0
+    """How far two readings of a line are the same, from 0 to 1: their letters, and their digits."""
+    one, other = _plain(claimed), _plain(seen)
+    letters = _ratio(*("".join(char for char in text if not char.isdigit()) for text in (one, other)))
+    digits = _ratio(*("".join(char for char in text if char.isdigit()) for text in (one, other)))
+    return letters if _ocr_can_read(claimed) else 1.0, digits
 
 
 def _ratio(one: str, other: str) -> float:
-    return SequenceMatcher(None, one, other, autojunk=False).ratio()
+    tell = min(len(one), len(other)) >= _FEW_TELL
+    return SequenceMatcher(None, one, other, autojunk=False).ratio() if tell else 1.0
 
 
-def _letters(text: str) -> str:
+def _plain(text: str) -> str:
     return "".join(char for char in unicodedata.normalize("NFKC", text).casefold() if char.isalnum())

@@ -32,6 +32,8 @@ _INK: Final = 0.5
 #: A decorative font may have an odd glyph or two, but no odd digit.
 _FEW_AGAINST: Final = 3
 _SHARE_AGAINST: Final = 0.2
+#: The median of honest fonts is 0.57 and more, of a brush script 0.26, of other characters than the printed 0.04.
+_UNLIKE: Final = 0.18
 #: Characters of one shape: none speaks against another.
 _ALIKE: Final = (
     "0Oo",
@@ -56,16 +58,21 @@ _ALIKE: Final = (
 
 
 class Doubt(NamedTuple):
-    """Glyphs that look like another character than they are said to be, the digits among them, all that were judged."""
+    """Glyphs that look like another character than they are said to be, the digits among them, all that were judged.
+
+    `likeness` is that of the Chinese ones to the characters that they are said to be: too many look like none other.
+    """
 
     against: int
     digits: int
     judged: int
+    likeness: float = 1.0
 
     @property
     def is_serious(self) -> bool:
         """Whether it is worth reading some lines to know."""
-        return self.digits > 0 or self.against >= max(_FEW_AGAINST, _SHARE_AGAINST * self.judged)
+        unlike = self.likeness < _UNLIKE
+        return unlike or self.digits > 0 or self.against >= max(_FEW_AGAINST, _SHARE_AGAINST * self.judged)
 
 
 def speak_against(drawn: Any, samples: Mapping[str, Glyph]) -> Doubt:
@@ -79,7 +86,9 @@ def speak_against(drawn: Any, samples: Mapping[str, Glyph]) -> Doubt:
         return Doubt(0, 0, 0)
     likeness = np.stack([picture.ravel() for picture in known.values()]) @ shapes.T
     against = [char for row, char in zip(likeness, known, strict=True) if _is_other(char, row, names)]
-    return Doubt(len(against), sum(char in _DIGITS for char in against), len(known))
+    own = [row[names == char].max() for row, char in zip(likeness, known, strict=True) if ord(char) >= _CJK]
+    alike = float(np.median(own)) if len(own) >= _FEW_AGAINST else 1.0
+    return Doubt(len(against), sum(char in _DIGITS for char in against), len(known), alike)
 
 
 def _is_other(char: str, likeness: Picture, names: np.ndarray[Any, Any]) -> bool:

@@ -46,6 +46,11 @@ def test_chinese_characters_that_are_mapped_to_others_speak_against_their_font()
     assert looked_at(mapped_pdf(honest, CHINESE, others)).is_serious
 
 
+def test_chinese_characters_that_are_mapped_to_strangers_speak_against_their_font() -> None:
+    printed, claimed = "贷款余额截至报告期末", "芠慳宦鞛槮硬訟踪粿嵱"
+    assert looked_at(mapped_pdf(printed, CHINESE, dict(zip(printed, claimed, strict=True)))).is_serious
+
+
 def test_a_map_that_moves_every_character_by_one_is_glanced_at_and_found_out() -> None:
     moved = {char: chr(ord(char) + 1) for char in ENGLISH}
     page = pymupdf.open(stream=mapped_pdf(ENGLISH, "helv", moved), filetype="pdf")[0]
