@@ -14,6 +14,7 @@ from datetime import date
 from decimal import Decimal
 from functools import cached_property
 from itertools import accumulate
+from typing import TypeVar, cast
 
 from docmill.types import BBox, Citation, Page, PreparedDocument, Printed, Table
 from validation.dates import MAY_BE_DATE, order_of, scan_spans
@@ -29,6 +30,8 @@ _MOST_TRIES = 10_000
 _CHINESE, _MIXED = 0.5, 0.05
 #: Documents whose facts are kept: one that is read again, or by several profiles, is measured once.
 _KEPT = 4
+
+T = TypeVar("T")
 
 _HAN = re.compile("[\u3400-\u9fff\uf900-\ufaff]")
 _LATIN = re.compile("[A-Za-z]+")
@@ -75,6 +78,16 @@ class Facts:
         """The scale and unit that a number at this place is printed in."""
         grid = self.grid(place)
         return grid.frame(place.piece.row, place.piece.col) if grid else Frame(None, None)
+
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """What a check finds in the document whatever the result, worked out once."""
+        if key not in self._once:
+            self._once[key] = make()
+        return cast(T, self._once[key])
+
+    @cached_property
+    def _once(self) -> dict[Hashable, object]:
+        return {}
 
     # ------------------------------------------------------------ dates
 

@@ -13,7 +13,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from docmill.types import Cell, Table
-from validation.numbers import parse_number
+from validation.numbers import Number, parse_number
 from validation.text import half
 
 
@@ -78,6 +78,16 @@ class Grid:
             cell = self.cells.get((row, col))
             self._texts[row, col] = half(cell.text).strip() if cell else ""
         return self._texts[row, col]
+
+    def number(self, row: int, col: int) -> Number | None:
+        """A cell's number as printed; None for a text."""
+        if (row, col) not in self._numbers:
+            self._numbers[row, col] = parse_number(self.text(row, col))
+        return self._numbers[row, col]
+
+    @cached_property
+    def _numbers(self) -> dict[tuple[int, int], Number | None]:
+        return {}
 
     @cached_property
     def _texts(self) -> dict[tuple[int, int], str]:

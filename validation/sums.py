@@ -17,7 +17,6 @@ from functools import cached_property
 from docmill.types import Cell
 from validation.grid import Grid
 from validation.index import significand
-from validation.numbers import Number, parse_number
 
 #: Digits of a sum below which it may hold by chance.
 _TELLING = 3
@@ -66,21 +65,10 @@ class Lines:
 
     def amount(self, line: int, place: int) -> Amount | None:
         """The number there; None for a text."""
-        key = (line, place)
-        if key not in self._amounts:
-            self._amounts[key] = self._read(line, place)
-        return self._amounts[key]
-
-    @cached_property
-    def _amounts(self) -> dict[tuple[int, int], Amount | None]:
-        return {}
-
-    def _read(self, line: int, place: int) -> Amount | None:
-        cell = self.grid.cells.get((place, line) if self.across else (line, place))
-        text = cell.text.strip() if cell else ""
-        if not text.strip(_BLANK):
+        at = (place, line) if self.across else (line, place)
+        cell, number = self.grid.cells.get(at), self.grid.number(*at)
+        if cell is None or not cell.text.strip(_BLANK):
             return Amount(Decimal(0))
-        number: Number | None = parse_number(text)
         return Amount(number.value, cell, number.relative) if number else None
 
     def residual(self, relation: Relation, place: int) -> Decimal | None:

@@ -109,7 +109,7 @@ def _normalise(case: Case, findings: tuple[Finding, ...]) -> Iterator[FieldValue
         ground = standing.get(leaf.path)
         where = case.citations.get(leaf.path) or _cited(leaf, ground.places if ground else ())
         number = (ground.number_at(case.cited(leaf.path)) if ground else None) or _number(leaf)
-        day = _day(leaf, case.facts) if leaf.source == "date" else None
+        day = _day(leaf, case.facts) if leaf.source == "date" and leaf.grounded else None
         yield _field(leaf, where, number, day, _verdict(leaf.path, findings))
 
 

@@ -7,8 +7,9 @@ balance sheet and the cash flow, shares of a total. `validation/sums.py` says wh
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 
 from docmill.types import Cell
 from validation.case import Case, Hit
@@ -56,25 +57,17 @@ _SHARE = re.compile(r"占比|比例|比重|构成|share|% of|percent", re.IGNORE
 
 def totals(case: Case) -> Iterator[Hit]:
     """A table of the result whose rows or columns do not make the total that they stand for."""
-    for grid in _grids(case):
-        rows, columns = Lines(grid), Lines(grid, across=True)
-        yield from _hits(case, grid, rows, _row_totals(grid, rows))
-        yield from _hits(case, grid, columns, ((relation, False) for relation in _column_totals(grid)))
+    return _hits(case, "totals", lambda grid: [*_slips(Lines(grid), _row_totals(grid)), *_column_slips(grid)])
 
 
 def rolls(case: Case) -> Iterator[Hit]:
     """A row where opening + in - out is not closing."""
-    for grid in _grids(case):
-        relation = _roll(grid)
-        if relation:
-            yield from _hits(case, grid, Lines(grid, across=True), [(relation, False)])
+    return _hits(case, "rolls", lambda grid: _slips(Lines(grid, across=True), ((one, False) for one in _rolls(grid))))
 
 
 def identities(case: Case) -> Iterator[Hit]:
     """A balance sheet or cash flow whose identity does not hold."""
-    for grid in _grids(case):
-        lines = Lines(grid)
-        yield from _hits(case, grid, lines, ((relation, True) for relation in _identities(grid)))
+    return _hits(case, "identities", lambda grid: _slips(Lines(grid), ((one, True) for one in _identities(grid))))
 
 
 def shares(case: Case) -> Iterator[Hit]:
@@ -105,7 +98,7 @@ def total_left_out(case: Case, *, each: str, value: str) -> Iterator[Hit]:
     for identity, col in {(table, col) for table, _, col in cells}:
         grid = case.facts.grids[identity or ""]
         taken = {row for table, row, at_col in cells if (table, at_col) == (identity, col)}
-        rows = [row for row in range(grid.head_rows, grid.table.rows) if parse_number(grid.text(row, col or 0))]
+        rows = [row for row in range(grid.head_rows, grid.table.rows) if grid.number(row, col or 0)]
         totals_of = [row for row in rows if _TOTAL.match(_label(grid, row))]
         if len(rows) > _FEWEST_ROWS and totals_of and {*rows} - taken == {*totals_of}:
             yield Hit(path=each, text=_label(grid, totals_of[-1]), detail=grid.text(totals_of[-1], col or 0))
@@ -114,9 +107,9 @@ def total_left_out(case: Case, *, each: str, value: str) -> Iterator[Hit]:
 # ---------------------------------------------------------------- relations
 
 
-def _row_totals(grid: Grid, lines: Lines) -> Iterator[tuple[Relation, bool]]:
+def _row_totals(grid: Grid) -> Iterator[tuple[Relation, bool]]:
     """For each total row the rows that make it: those of a plain table surely, else the run that fits a column."""
-    labels = [_label(grid, row) for row in range(grid.table.rows)]
+    lines, labels = Lines(grid), [_label(grid, row) for row in range(grid.table.rows)]
     first = next((row for row in range(grid.head_rows, len(labels)) if _TOTAL.match(labels[row])), None)
     plain = first is not None and not any(_NESTED.search(label) for label in labels[grid.head_rows : first])
     for row in (row for row in range(grid.head_rows + _FEWEST_ROWS, len(labels)) if _SUM.search(labels[row])):
@@ -166,18 +159,16 @@ def _column_totals(grid: Grid) -> Iterator[Relation]:
             yield dict.fromkeys(range(1, col), 1) | {col: -1}
 
 
-def _roll(grid: Grid) -> Relation | None:
+def _rolls(grid: Grid) -> Iterator[Relation]:
     """The columns that roll forward: opening and closing, and what comes in and goes out between them."""
     heads = [(col, head) for col in range(1, grid.table.cols) for head in grid.heads(grid.head_rows, col)[-1:]]
     found: dict[int, int] = {}
     for factor, pattern in _ROLL:
         found |= {col: factor for col, head in heads if col not in found and pattern.search(head)}
-    ends = [col for col, factor in found.items() if factor == -1]
     opening = any(_ROLL[0][1].search(head) for col, head in heads if col in found)
     closing = next((col for col, head in heads if col in found and _ROLL[3][1].search(head)), None)
-    if not opening or closing is None or len(found) < 3 or not ends:
-        return None
-    return {col: factor for col, factor in found.items() if col != closing} | {closing: -1}
+    if opening and closing is not None and len(found) >= 3:
+        yield {col: factor for col, factor in found.items() if col != closing} | {closing: -1}
 
 
 def _identities(grid: Grid) -> Iterator[Relation]:
@@ -238,15 +229,21 @@ def _grids(case: Case) -> list[Grid]:
     return [case.facts.grids[identity] for identity in tables if identity in case.facts.grids]
 
 
-def _hits(
-    case: Case, grid: Grid, lines: Lines, relations: Iterator[tuple[Relation, bool]] | Sequence[tuple[Relation, bool]]
-) -> Iterator[Hit]:
-    seen: set[int] = set()
-    for relation, sure in relations:
-        for slip in broken(lines, relation, sure=sure):
-            if id(slip.cell) not in seen:
-                seen.add(id(slip.cell))
-                yield _hit(case, slip.cell, slip.expected, slip)
+def _hits(case: Case, kind: str, find: Callable[[Grid], list[Slip]]) -> Iterator[Hit]:
+    """The slips of the result's tables; a table's are the document's, and found once."""
+    for grid in _grids(case):
+        for slip in case.facts.once((kind, grid.table.table_id), partial(find, grid)):
+            yield _hit(case, slip.cell, slip.expected, slip)
+
+
+def _slips(lines: Lines, relations: Iterator[tuple[Relation, bool]]) -> list[Slip]:
+    """The slips of all relations, one for each cell."""
+    found = (slip for relation, sure in relations for slip in broken(lines, relation, sure=sure))
+    return list({id(slip.cell): slip for slip in found}.values())
+
+
+def _column_slips(grid: Grid) -> list[Slip]:
+    return _slips(Lines(grid, across=True), ((relation, False) for relation in _column_totals(grid)))
 
 
 def _hit(case: Case, cell: Cell, expected: Decimal, slip: Slip | None = None) -> Hit:
