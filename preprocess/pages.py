@@ -31,7 +31,8 @@ OCR_UNTIL: Final = 0.75
 class PageReading:
     """A page before headers, captions and continued tables are known.
 
-    `width` and `height` are those of the page as it was read; `frame` says how it was turned, if it was. Notes and
+    `confidence` is that of OCR, if it read the page. `width` and `height` are those of the page as read; `frame` says
+    how it was turned, if it was. Notes and
     hidden text are where the page as seen has them.
     """
 
@@ -45,6 +46,7 @@ class PageReading:
     warnings: tuple[str, ...] = ()
     missing: MissingPage | None = None
     frame: Frame | None = None
+    confidence: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,7 +123,8 @@ def _with_tables(page: pymupdf.Page, number: int, text: Text, look: Look, frame:
     items = tuple(in_reading_order(found.rest, tables))
     warnings = (*text.warnings, told) if told else text.warnings
     missing = MissingPage(number, NoText.code, text.unread) if text.unread else None
-    return PageReading(number, *frame.size, items, source=text.source, warnings=warnings, missing=missing, frame=frame)
+    read = PageReading(number, *frame.size, items, source=text.source, warnings=warnings, missing=missing, frame=frame)
+    return replace(read, confidence=text.scan.confidence) if text.scan else read
 
 
 def _why_no_ocr(clock: Clock, *, ocr: bool) -> str:

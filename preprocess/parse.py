@@ -99,7 +99,9 @@ def assemble(readings: Sequence[PageReading]) -> tuple[Page, ...]:
     taken = [furniture.take(reading.items, reading.height, reading.number) for reading in readings]
     joined = join_pages([items for items, _ in taken])
     body_size = _body_size(readings)
-    settings = [Setting(reading.number, reading.width, body_size, reading.source) for reading in readings]
+    settings = [
+        Setting(reading.number, reading.width, body_size, reading.source, reading.confidence) for reading in readings
+    ]
     bodies = mark_continued(
         [
             mark_footnotes(tie_captions(blocks_of(items, setting)), reading.height)

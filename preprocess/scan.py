@@ -36,6 +36,12 @@ class Scan:
     rules: Sequence[BBox]
     turn: int = 0
 
+    @property
+    def confidence(self) -> float:
+        """How sure OCR is of a character, on the whole."""
+        total = sum(len(line.glyphs) for line in self.lines)
+        return round(sum(line.confidence * len(line.glyphs) for line in self.lines) / max(1, total), 3)
+
 
 def find_rules(image: Pixels, scale: float) -> list[BBox]:
     """The level and upright rules of a picture with `scale` pixels to a point."""

@@ -178,6 +178,7 @@ class Setting:
     width: float
     body_size: float
     source: str = "text"
+    confidence: float | None = None
 
 
 def blocks_of(items: Sequence[Item], setting: Setting) -> list[Block]:
@@ -187,7 +188,9 @@ def blocks_of(items: Sequence[Item], setting: Setting) -> list[Block]:
     for group in _groups(items):
         if isinstance(group, Table):
             box = box_of(group)
-            blocks.append(Block(BlockKind.TABLE, setting.page, box, Printed(""), group, setting.source))
+            blocks.append(
+                Block(BlockKind.TABLE, setting.page, box, Printed(""), group, setting.source, setting.confidence)
+            )
         else:
             blocks.append(_block(group, margins[group[0].run], setting))
     return blocks

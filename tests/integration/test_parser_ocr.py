@@ -51,6 +51,8 @@ def test_the_ocr_layer_of_a_scan_is_used_but_told_to_be_unverified(tmp_path: Pat
 def test_a_ruled_table_on_a_scan_is_a_table(tmp_path: Path) -> None:
     prepared = parsed(scanned(pdfs.table_pdf(TABLE, before="Results of the segments")), tmp_path, ocr=True)
     assert rows(prepared) == TABLE
+    block = next(block for block in prepared.pages[0].blocks if block.table)
+    assert block.source == "ocr" and block.confidence is not None and block.confidence > 0.8
     cell = next(cell for cell in prepared.tables[0].cells if cell.text == "1,234.50")
     where = cell.printed.box()
     assert cell.bbox is not None and where is not None
