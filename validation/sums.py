@@ -32,6 +32,9 @@ class Amount:
     relative: bool = False
 
 
+_NOTHING = Amount(Decimal(0))
+
+
 @dataclass(frozen=True, slots=True)
 class Slip:
     """A sum that does not hold: the cell that one slip would explain (else the sum's own) and what it should say."""
@@ -66,9 +69,19 @@ class Lines:
     def amount(self, line: int, place: int) -> Amount | None:
         """The number there; None for a text."""
         at = (place, line) if self.across else (line, place)
-        cell, number = self.grid.cells.get(at), self.grid.number(*at)
+        if at not in self._amounts:
+            self._amounts[at] = self._read(at)
+        return self._amounts[at]
+
+    @cached_property
+    def _amounts(self) -> dict[tuple[int, int], Amount | None]:
+        return {}
+
+    def _read(self, at: tuple[int, int]) -> Amount | None:
+        cell = self.grid.cells.get(at)
         if cell is None or not cell.text.strip(_BLANK):
-            return Amount(Decimal(0))
+            return _NOTHING
+        number = self.grid.number(*at)
         return Amount(number.value, cell, number.relative) if number else None
 
     def residual(self, relation: Relation, place: int) -> Decimal | None:

@@ -57,17 +57,17 @@ _SHARE = re.compile(r"占比|比例|比重|构成|share|% of|percent", re.IGNORE
 
 def totals(case: Case) -> Iterator[Hit]:
     """A table of the result whose rows or columns do not make the total that they stand for."""
-    return _hits(case, "totals", lambda grid: [*_slips(Lines(grid), _row_totals(grid)), *_column_slips(grid)])
+    return _hits(case, "totals", lambda rows, columns: [*_slips(rows, _row_totals(rows)), *_column_slips(columns)])
 
 
 def rolls(case: Case) -> Iterator[Hit]:
     """A row where opening + in - out is not closing."""
-    return _hits(case, "rolls", lambda grid: _slips(Lines(grid, across=True), ((one, False) for one in _rolls(grid))))
+    return _hits(case, "rolls", lambda _, columns: _slips(columns, ((one, False) for one in _rolls(columns.grid))))
 
 
 def identities(case: Case) -> Iterator[Hit]:
     """A balance sheet or cash flow whose identity does not hold."""
-    return _hits(case, "identities", lambda grid: _slips(Lines(grid), ((one, True) for one in _identities(grid))))
+    return _hits(case, "identities", lambda rows, _: _slips(rows, ((one, True) for one in _identities(rows.grid))))
 
 
 def shares(case: Case) -> Iterator[Hit]:
@@ -107,9 +107,10 @@ def total_left_out(case: Case, *, each: str, value: str) -> Iterator[Hit]:
 # ---------------------------------------------------------------- relations
 
 
-def _row_totals(grid: Grid) -> Iterator[tuple[Relation, bool]]:
+def _row_totals(lines: Lines) -> Iterator[tuple[Relation, bool]]:
     """For each total row the rows that make it: those of a plain table surely, else the run that fits a column."""
-    lines, labels = Lines(grid), [_label(grid, row) for row in range(grid.table.rows)]
+    grid = lines.grid
+    labels = [_label(grid, row) for row in range(grid.table.rows)]
     first = next((row for row in range(grid.head_rows, len(labels)) if _TOTAL.match(labels[row])), None)
     plain = first is not None and not any(_NESTED.search(label) for label in labels[grid.head_rows : first])
     for row in (row for row in range(grid.head_rows + _FEWEST_ROWS, len(labels)) if _SUM.search(labels[row])):
@@ -229,11 +230,17 @@ def _grids(case: Case) -> list[Grid]:
     return [case.facts.grids[identity] for identity in tables if identity in case.facts.grids]
 
 
-def _hits(case: Case, kind: str, find: Callable[[Grid], list[Slip]]) -> Iterator[Hit]:
+def _hits(case: Case, kind: str, find: Callable[[Lines, Lines], list[Slip]]) -> Iterator[Hit]:
     """The slips of the result's tables; a table's are the document's, and found once."""
     for grid in _grids(case):
-        for slip in case.facts.once((kind, grid.table.table_id), partial(find, grid)):
+        lines = case.facts.once(("lines", grid.table.table_id), partial(_lines, grid))
+        for slip in case.facts.once((kind, grid.table.table_id), partial(find, *lines)):
             yield _hit(case, slip.cell, slip.expected, slip)
+
+
+def _lines(grid: Grid) -> tuple[Lines, Lines]:
+    """Its rows, and its columns."""
+    return Lines(grid), Lines(grid, across=True)
 
 
 def _slips(lines: Lines, relations: Iterator[tuple[Relation, bool]]) -> list[Slip]:
@@ -242,8 +249,8 @@ def _slips(lines: Lines, relations: Iterator[tuple[Relation, bool]]) -> list[Sli
     return list({id(slip.cell): slip for slip in found}.values())
 
 
-def _column_slips(grid: Grid) -> list[Slip]:
-    return _slips(Lines(grid, across=True), ((relation, False) for relation in _column_totals(grid)))
+def _column_slips(columns: Lines) -> list[Slip]:
+    return _slips(columns, ((relation, False) for relation in _column_totals(columns.grid)))
 
 
 def _hit(case: Case, cell: Cell, expected: Decimal, slip: Slip | None = None) -> Hit:
