@@ -105,7 +105,8 @@ class Table:
     """A table, whole: joined over page breaks, its header kept once, its unit and scale tied to it.
 
     `scale` multiplies the printed numbers (万元: 10000, "in thousands": 1000); None means that none was printed.
-    `reader` names the method that found the table.
+    `reader` names the method that found the table; `confidence` is the share of its figures on which a second reading
+    agrees with it (None: too few to tell).
     """
 
     table_id: str
@@ -118,6 +119,7 @@ class Table:
     caption: str | None = None
     unit: str | None = None
     scale: Decimal | None = None
+    confidence: float | None = None
 
     @property
     def pages(self) -> tuple[int, ...]:

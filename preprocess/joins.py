@@ -92,6 +92,7 @@ def _append(above: Table, below: Table) -> Table:
         rows=above.rows + below.rows - skip,
         regions=(*above.regions, *below.regions),
         header_rows=header,
+        confidence=min((one for one in (above.confidence, below.confidence) if one is not None), default=None),
     )
 
 

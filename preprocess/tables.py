@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pymupdf
 
 from docmill.types import BBox, Table
+from preprocess.agreement import agreement
 from preprocess.cells import fill, is_sound, is_value, table_of
 from preprocess.covered import PaintLog
 from preprocess.drawn import closing_lines, visible_paths
@@ -131,7 +132,7 @@ def _share_out(grids: Iterable[Grid], lines: Sequence[Line], page: int) -> _Shar
         filled = without_frame(fill(grid, rest))
         table = table_of(filled, page, f"p{page}t{len(tables) + 1}")
         if table is not None:
-            tables.append(table)
+            tables.append(replace(table, confidence=agreement(table, rest)))
             rest = filled.rest
             sound = sound and is_sound(filled)
     return _Shared(tuple(tables), tuple(rest), sound)

@@ -62,6 +62,7 @@ def _table(table: Table, region: Region, *, first: bool) -> dict[str, Any]:
         "table_id": table.table_id,
         "bbox": _rounded(region.bbox),
         "reader": table.reader,
+        "confidence": table.confidence,
         "caption": table.caption,
         "unit": table.unit,
         "scale": None if table.scale is None else str(table.scale),
