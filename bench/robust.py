@@ -157,8 +157,9 @@ def main() -> int:
     start = time.monotonic()
     outcomes, died = read_all(files, config, options.workers)
     seconds = time.monotonic() - start
-    rows = compare(outcomes)
-    _report(outcomes, rows)
+    _report_outcomes(outcomes)
+    rows = compare(outcomes) if options.peers else []
+    _report_characters(rows)
     figures = _figures(files, outcomes, rows, died, config)
     details = {"outcomes": [asdict(one) for one in outcomes], "characters": [asdict(row) for row in rows]}
     return finish("robust", [*figures, Figure("seconds", seconds)], details)
@@ -170,13 +171,14 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, default=0, help="read about so many files only")
     parser.add_argument("--only", default="", help="files with this in their path only")
     parser.add_argument("--workers", type=int, default=2)
+    parser.add_argument("--peers", action=argparse.BooleanOptionalAction, default=True, help="compare the characters")
     parser.add_argument("--wall", type=float, default=120.0, help="seconds for each document")
     parser.add_argument("--memory", type=int, default=2 * 1024**3, help="bytes of address space for each parser")
     parser.add_argument("--tokenizer", type=Path, default=Path(".models/smollm2"))
     return parser.parse_args()
 
 
-def _report(outcomes: Sequence[Outcome], rows: Sequence[Compared]) -> None:
+def _report_outcomes(outcomes: Sequence[Outcome]) -> None:
     counts = Counter(outcome.code for outcome in outcomes)
     show("Outcomes", ["outcome", "files"], sorted(counts.items()))
     slow = sorted(outcomes, key=lambda one: -one.seconds)[:10]
@@ -184,6 +186,9 @@ def _report(outcomes: Sequence[Outcome], rows: Sequence[Compared]) -> None:
     large = sorted(outcomes, key=lambda one: -one.child_peak)[:5]
     show("Largest child", ["s", "child MiB", "outcome", "file"], [_line(outcome) for outcome in large])
     show("Parents", ["pid", "files", "RSS MiB"], _parents(outcomes))
+
+
+def _report_characters(rows: Sequence[Compared]) -> None:
     less = sorted((row for row in rows if row.ours < row.best), key=lambda row: row.ours - row.best)
     less.sort(key=lambda row: row.code in _REFUSED)
     columns = ["ours", "pymupdf", "pdfplumber", "outcome", "file"]
@@ -216,10 +221,6 @@ def _figures(
     crashed = sum(outcome.code == "parser_crashed" for outcome in outcomes)
     hung = sum(outcome.seconds > config.wall_seconds + GRACE + START_SECONDS for outcome in outcomes)
     grown = [_growth(_sizes(outcomes, parent)) for parent in {outcome.parent for outcome in outcomes}]
-    opened = [row for row in rows if row.code not in _REFUSED]
-    less = sum(row.ours < row.best for row in opened)
-    theirs = [max(1, sum(counts)) for counts in zip(*((row.pymupdf, row.pdfplumber) for row in opened), strict=True)]
-    ours = sum(row.ours for row in opened)
     return [
         Figure("files", len(files)),
         Figure("without_outcome", len(files) - len(outcomes), "== 0"),
@@ -228,6 +229,16 @@ def _figures(
         Figure("hangs", hung, "== 0"),
         Figure("parent_growth_mib", max(grown, default=0), "<= 16"),
         Figure("child_peak_mib", max(outcome.child_peak for outcome in outcomes) // _MIB, "<= 2048"),
+        *(_characters(rows) if rows else ()),
+    ]
+
+
+def _characters(rows: Sequence[Compared]) -> list[Figure]:
+    opened = [row for row in rows if row.code not in _REFUSED]
+    less = sum(row.ours < row.best for row in opened)
+    theirs = [max(1, sum(counts)) for counts in zip(*((row.pymupdf, row.pdfplumber) for row in opened), strict=True)]
+    ours = sum(row.ours for row in opened)
+    return [
         Figure("characters_of_pymupdf", ours / theirs[0], ">= 1"),
         Figure("characters_of_pdfplumber", ours / theirs[1], ">= 1"),
         Figure("characters_of_the_better", ours / max(1, sum(row.best for row in opened))),
