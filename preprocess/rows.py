@@ -21,8 +21,12 @@ _ON_EDGE: Final = 9.0
 #: In units of the font size: lines of one cell are no further apart, and by so much closer than rows are.
 _TIGHT: Final = 0.35
 _CLOSER: Final = 0.3
+#: A label that reaches this share of its column's width may go on below.
+_FULL: Final = 0.6
 _GOES_ON: Final = re.compile(r"^[a-z(（,，)）]")
 _OPEN_END: Final = re.compile(r"[,，、\-‐–(（]$|\b(and|or|of|the|in|for|to|with|by|from)$")
+
+Row = dict[int, list[Word]]
 
 
 def count_header_rows(lattice: Lattice, words: Sequence[Word], rules: Sequence[BBox]) -> int:
@@ -64,7 +68,8 @@ def _is_section(row: Mapping[int, str]) -> bool:
 def _is_alike(row: Mapping[int, str], below: Mapping[int, str]) -> bool:
     """Whether most cells of a row say what the cells below them say, with other digits."""
     both = [(row[col], below[col]) for col in row if col in below and col]
-    alike = [one for one, other in both if any(map(str.isdigit, one)) and _wording(one) == _wording(other)]
+    with_words = [(one, other) for one, other in both if any(map(str.isdigit, one)) and any(map(str.isalpha, one))]
+    alike = [one for one, other in with_words if _wording(one) == _wording(other)]
     return len(both) > 1 and len(alike) * 2 > len(both)
 
 
@@ -106,7 +111,7 @@ def merge_wrapped(lattice: Lattice, words: Sequence[Word]) -> Lattice:
         cells = lattice.cells(words)
         above = {col: cell for (at, col), cell in cells.items() if at == row - 1}
         below = {col: cell for (at, col), cell in cells.items() if at == row}
-        if above and below and _goes_on(above, below, gaps.get(row, usual), usual):
+        if above and below and _goes_on(above, below, gaps.get(row, usual), usual, lattice):
             lattice = merge_rows(lattice, row - 1)
     return lattice
 
@@ -125,15 +130,27 @@ def _row_gaps(lattice: Lattice, words: Sequence[Word]) -> dict[int, float]:
     }
 
 
-def _goes_on(above: dict[int, list[Word]], below: dict[int, list[Word]], gap: float, usual: float) -> bool:
-    """Whether the row below is the second line of the row above: only one of the two has figures."""
-    figures = [any(is_value(word.text) for cell in row.values() for word in cell) for row in (above, below)]
-    if all(figures) or (not figures[1] and not set(below) <= set(above)):
+def _goes_on(above: Row, below: Row, gap: float, usual: float, lattice: Lattice) -> bool:
+    """Whether the row below is the second line of the row above: not both have figures, and the text reads on."""
+    over, under = _has_figure(above), _has_figure(below)
+    if (over and under) or (not under and not set(below) <= set(above)):
         return False
+    size = below[min(below)][0].size
     if 0 not in below or 0 not in above:
-        return not any(figures[1:]) and set(below) <= set(above) and gap < _TIGHT * below[min(below)][0].size < usual
-    first, last, size = below[0][0].text, above[0][-1].text, below[0][0].size
-    if is_cjk(first[0]):
-        return gap < usual - _CLOSER * size and not figures[1]
-    text_goes_on = bool(_GOES_ON.match(first)) or bool(_OPEN_END.search(last))
-    return text_goes_on and gap < max(usual, _TIGHT * size) + 1.0 and (figures[0] or figures[1])
+        return not under and gap < _TIGHT * size < usual
+    if is_cjk(below[0][0].text[0]):
+        return not under and gap < usual - _CLOSER * size
+    if not (over or under) or (under and not _fills(above[0], lattice)):
+        return False
+    reads_on = bool(_GOES_ON.match(below[0][0].text)) or bool(_OPEN_END.search(above[0][-1].text))
+    return reads_on and gap < max(usual, _TIGHT * size) + 1.0
+
+
+def _has_figure(row: Row) -> bool:
+    return any(is_value(word.text) for cell in row.values() for word in cell)
+
+
+def _fills(label: Sequence[Word], lattice: Lattice) -> bool:
+    """Whether a label ends near the right edge of the first column, so that more of it has to stand below."""
+    left, right = lattice.xs[0], lattice.xs[1]
+    return left + _FULL * (right - left) <= label[-1].x1 <= right

@@ -5,4 +5,4 @@ from __future__ import annotations
 from importlib.metadata import version
 
 #: Raise the first number when the same bytes would be read differently.
-PARSER = f"docmill-1/pymupdf-{version('pymupdf')}"
+PARSER = f"docmill-2/pymupdf-{version('pymupdf')}"
