@@ -12,12 +12,12 @@ from typing import Any
 
 from bench.case_reading import Seen, bare, complaints
 from docmill.errors import DocmillError
-from docmill.likeness import similarity
+from docmill.likeness import jaccard
 from docmill.types import Source
 from ingest.accept import IngestConfig, accept
 from ingest.folder import path_of, scan
 from ingest.folder import read as read_ready
-from preprocess.dedup import comparable_text, fingerprint
+from preprocess.dedup import likeness
 
 Read = Callable[[Path], Seen]
 _SETTLE_SECONDS = 5.0
@@ -112,8 +112,9 @@ def duplicates(paths: list[Path], expect: Mapping[str, Any], read: Read) -> Iter
     if one is None or other is None:
         yield "a document is not read"
         return
-    alike = similarity(one.signature, other.signature)
-    facts = [fingerprint(comparable_text(document.pages)) for document in (one, other)]
-    relation = "duplicate" if facts[0] == facts[1] else "same_template" if alike >= 0.5 else "different"
+    first, second = (likeness(document.pages, document.signature) for document in (one, other))
+    alike = jaccard(first.shingles, second.shingles)
+    same = first.fingerprint == second.fingerprint
+    relation = "duplicate" if same else "same_template" if alike >= 0.5 else "different"
     if relation != expect["relation"]:
         yield f"the two are taken for {relation} (likeness {alike:.2f}), expected {expect['relation']}"

@@ -9,6 +9,7 @@ from sqlalchemy import Connection, delete, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from docmill.codec import builtins, pack, unpack
+from docmill.likeness import Likeness
 from docmill.types import Extraction, FieldValue, Finding, PreparedDocument, Route, Status, Table, Verdict
 from storage import rules
 from storage.events import record_event
@@ -58,7 +59,7 @@ def route_columns(route: Route) -> dict[str, Any]:
 
 
 def finish_parse(
-    connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]
+    connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness
 ) -> None:
     """received → prepared → queued, with the document's facts."""
     move(connection, claim, Status.QUEUED, **route_columns(route))
@@ -72,11 +73,10 @@ def finish_parse(
             tables=len(prepared.tables),
             tokens=prepared.tokens,
             warnings=list(prepared.warnings),
-            signature=prepared.signature,
         )
     )
     _save_tables(connection, prepared)
-    link_near_duplicate(connection, claim.tenant, prepared.document_id, prepared.signature, bands)
+    link_near_duplicate(connection, claim.tenant, prepared.document_id, likeness)
     for kind in ("prepared", "queued"):
         record_event(connection, kind, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
 

@@ -10,6 +10,7 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, update
 from sqlalchemy.dialects.postgresql import insert
 
+from docmill.likeness import Likeness
 from docmill.types import (
     TERMINAL,
     Document,
@@ -96,9 +97,9 @@ class JobStore:
 
     @transactional
     def finish_parse(
-        self, connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]
+        self, connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness
     ) -> None:
-        finish.finish_parse(connection, claim, prepared, route, bands=bands)
+        finish.finish_parse(connection, claim, prepared, route, likeness=likeness)
 
     @transactional
     def finish_infer(self, connection: Connection, claim: Claim, extraction: Extraction) -> None:

@@ -12,11 +12,13 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import chain
 
-from docmill.likeness import similarity
+from docmill.likeness import LIKE_NOTHING, Likeness
 from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Status, Verdict
 from storage import rules
 from storage.memory_rows import KeptDocument, KeptJob, claim_of, foremost, record_of, take_back, urgency, waiting_of
+from storage.near_duplicates import Candidate, best_link, link_columns
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
 
 
@@ -79,11 +81,11 @@ class MemoryJobStore:
             job.lease_until = self.clock() + timedelta(seconds=lease_s)
             return True
 
-    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]) -> None:
+    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness) -> None:
         with self._lock:
             job = self._held(claim)
             self.documents[claim.document_id].prepared = prepared
-            self._link(claim.tenant, claim.document_id, bands)
+            self._link(claim.tenant, claim.document_id, likeness)
             job.go(Status.QUEUED)
             job.route = route
 
@@ -236,22 +238,19 @@ class MemoryJobStore:
             raise rules.stale(claim)
         return job
 
-    def _link(self, tenant: str, document_id: str, bands: Sequence[int]) -> None:
-        document, near = self.documents[document_id], [self._bands[tenant, band] for band in bands]
-        if any(document_id in bucket for bucket in near):
+    def _link(self, tenant: str, document_id: str, like: Likeness) -> None:
+        document, near = self.documents[document_id], [self._bands[tenant, band] for band in like.bands]
+        if document.likeness is not LIKE_NOTHING:
             return
-        candidates = dict.fromkeys(other for bucket in near for other in bucket)
-        scored = [(self._similarity(document_id, other), other) for other in candidates]
-        best = max(scored, key=lambda pair: pair[0], default=(0.0, ""))
-        if best[0] >= rules.SIMILAR:
-            document.similarity, document.near_duplicate_of = best
+        document.likeness = like
+        others = {name: self.documents[name].likeness for name in dict.fromkeys(chain.from_iterable(near))}
+        link = best_link(
+            like, (Candidate(name, other.shingles, other.facts == like.facts) for name, other in others.items())
+        )
+        if link is not None:
+            document.link = link_columns(link, others[link.document_id].facts, like.facts)
         for bucket in near:
             bucket.append(document_id)
-
-    def _similarity(self, one: str, other: str) -> float:
-        prepared = (self.documents[one].prepared, self.documents[other].prepared)
-        assert prepared[0] and prepared[1], "what is indexed has been parsed"
-        return similarity(prepared[0].signature, prepared[1].signature)
 
     def _publish(self, job_ids: Iterable[str], at: datetime | None) -> None:
         with self._lock:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Any
 
+from docmill.likeness import LIKE_NOTHING, Likeness
 from docmill.types import Document, Extraction, Heat, PreparedDocument, Record, Route, Status, Verdict
 from storage import rules
 from storage.ports import WAITS_FOR, Claim, Order, Stage, Waiting
@@ -17,8 +19,9 @@ class KeptDocument:
     document: Document
     blob_key: str
     prepared: PreparedDocument | None = None
-    near_duplicate_of: str | None = None
-    similarity: float | None = None
+    likeness: Likeness = LIKE_NOTHING
+    #: As columns of `documents`.
+    link: dict[str, Any] = field(default_factory=dict)
 
 
 @dataclass

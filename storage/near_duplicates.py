@@ -1,65 +1,129 @@
-"""The near-duplicate index: MinHash bands in PostgreSQL, checked and inserted in one transaction.
+"""The near-duplicate index in PostgreSQL: MinHash bands, checked and inserted in one transaction.
 
 datasketch makes the signatures; its Redis index is not atomic between workers, so the bands live here. A match links
-two documents and never drops one.
+two documents and never drops one. The fingerprint of a document's facts is part of the key: repeats are found among
+any number of documents of one template, and a document is compared with few of those.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
-from sqlalchemy import Connection, func, select, update
+from sqlalchemy import Connection, exists, or_, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from docmill.likeness import similarity
+from docmill.codec import pack, unpack
+from docmill.likeness import Facts, Likeness, differences, jaccard
 from storage.rules import SIMILAR
-from storage.schema import documents, minhash_bands
+from storage.schema import documents, likenesses
+
+#: Documents of a band that are looked at: as many with the same facts, and as many others.
+LOOKED_AT: Final = 16
 
 
-def link_near_duplicate(
-    connection: Connection, tenant: str, document_id: str, signature: bytes, bands: Sequence[int]
-) -> None:
-    """Link the document to the most similar one of its tenant that was indexed before, and index it.
+@dataclass(frozen=True, slots=True)
+class Link:
+    """An earlier document: repeated, or only of the same template."""
 
-    A document is linked once: another profile's job parses it again, and a link made then could close a circle.
+    document_id: str
+    similarity: float
+    repeats: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """An indexed document that shares a band."""
+
+    document_id: str
+    shingles: bytes
+    same_facts: bool
+
+
+#: Two documents that could be linked share a band, so who holds the locks of its bands misses nobody. In order, so that
+#: two workers never wait for each other.
+_LOCK = text(
+    "SELECT count(pg_advisory_xact_lock(hashtextextended(:tenant, band)))"
+    " FROM (SELECT unnest(CAST(:bands AS bigint[])) AS band ORDER BY 1) AS sorted"
+)
+_CANDIDATES = text(f"""
+SELECT document_id, shingles, same_facts
+FROM (
+SELECT document_id, bool_or(same_facts) AS same_facts, count(*) AS shared
+FROM unnest(CAST(:bands AS bigint[])) AS wanted (band)
+CROSS JOIN LATERAL (
+    (
+        SELECT document_id, TRUE AS same_facts FROM minhash_bands
+        WHERE tenant = :tenant AND band = wanted.band AND fingerprint = :fingerprint LIMIT {LOOKED_AT}
+    )
+    UNION ALL
+    (
+        SELECT document_id, FALSE FROM minhash_bands
+        WHERE tenant = :tenant AND band = wanted.band AND fingerprint <> :fingerprint LIMIT {LOOKED_AT}
+    )
+) AS found
+GROUP BY document_id
+ORDER BY same_facts DESC, shared DESC, document_id
+LIMIT {2 * LOOKED_AT}
+) AS nearest
+JOIN likenesses USING (document_id)
+ORDER BY indexed_at
+""")
+_INSERT = text(
+    "INSERT INTO minhash_bands (tenant, band, fingerprint, document_id)"
+    " SELECT :tenant, band, :fingerprint, :document_id FROM unnest(CAST(:bands AS bigint[])) AS own (band)"
+    " ON CONFLICT DO NOTHING"
+)
+
+
+def link_near_duplicate(connection: Connection, tenant: str, document_id: str, like: Likeness) -> Link | None:
+    """Link the document to the earlier one of its tenant that it repeats, or else shares most with, and index it.
+
+    A document is linked once: another profile's job parses it again, and a link made then could close a circle. One
+    that repeats another to the last shingle is not indexed: whatever is like it is like that one.
     """
-    if not bands:
-        return
-    # One writer a tenant at a time: without it two workers would each miss the other's document.
-    connection.execute(select(func.pg_advisory_xact_lock(func.hashtextextended(f"near:{tenant}", 0))))
-    if _indexed(connection, document_id):
-        return
-    best = _most_similar(connection, tenant, signature, bands)
-    if best is not None:
-        connection.execute(
-            update(documents)
-            .where(documents.c.document_id == document_id)
-            .values(near_duplicate_of=best[0], similarity=best[1])
-        )
-    rows = [{"tenant": tenant, "band": band, "document_id": document_id} for band in bands]
-    connection.execute(insert(minhash_bands).on_conflict_do_nothing(), rows)
+    if not like.bands:
+        return None
+    own = {"tenant": tenant, "bands": sorted(like.bands), "fingerprint": like.fingerprint}
+    connection.execute(_LOCK, {"tenant": tenant, "bands": own["bands"]})
+    if _is_known(connection, document_id):
+        return None
+    link = best_link(like, (Candidate(*row) for row in connection.execute(_CANDIDATES, own)))
+    if link is not None:
+        _save_link(connection, document_id, like.facts, link)
+    if link is None or not (link.repeats and link.similarity == 1.0):
+        kept = {"shingles": like.shingles, "facts": pack(like.facts)}
+        connection.execute(insert(likenesses).values(document_id=document_id, **kept))
+        connection.execute(_INSERT, {**own, "document_id": document_id})
+    return link
 
 
-def _indexed(connection: Connection, document_id: str) -> bool:
-    known = select(minhash_bands.c.document_id).where(minhash_bands.c.document_id == document_id)
-    return bool(connection.execute(select(known.exists())).scalar_one())
+def best_link(like: Likeness, candidates: Iterable[Candidate]) -> Link | None:
+    """Repeats before templates, then by the share of common shingles, then the earlier; None below SIMILAR."""
+    links = [
+        Link(candidate.document_id, jaccard(like.shingles, candidate.shingles), candidate.same_facts)
+        for candidate in candidates
+    ]
+    alike = [link for link in links if link.similarity >= SIMILAR]
+    return max(alike, key=lambda link: (link.repeats, link.similarity), default=None)
 
 
-def _most_similar(
-    connection: Connection, tenant: str, signature: bytes, bands: Sequence[int]
-) -> tuple[str, float] | None:
-    rows = connection.execute(
-        select(documents.c.document_id, documents.c.signature)
-        .where(
-            documents.c.document_id.in_(
-                select(minhash_bands.c.document_id).where(
-                    minhash_bands.c.tenant == tenant,
-                    minhash_bands.c.band.in_(bands),
-                )
-            )
-        )
-        .order_by(documents.c.created_at)
-    ).all()
-    scored = [(row.document_id, similarity(signature, row.signature)) for row in rows]
-    best = max(scored, key=lambda pair: pair[1], default=None)
-    return best if best is not None and best[1] >= SIMILAR else None
+def link_columns(link: Link, before: Facts, after: Facts) -> dict[str, Any]:
+    """A link as columns of `documents`: who only shares a template is no near-duplicate."""
+    of = "near_duplicate_of" if link.repeats else "same_template_as"
+    return {of: link.document_id, "similarity": link.similarity, "differences": differences(before, after)}
+
+
+def _is_known(connection: Connection, document_id: str) -> bool:
+    indexed = exists().where(likenesses.c.document_id == document_id)
+    linked = documents.c.near_duplicate_of.is_not(None)
+    known = select(documents.c.document_id).where(documents.c.document_id == document_id, or_(indexed, linked))
+    return connection.execute(known).first() is not None
+
+
+def _save_link(connection: Connection, document_id: str, own: Facts, link: Link) -> None:
+    kept = select(likenesses.c.facts).where(likenesses.c.document_id == link.document_id)
+    before = own if link.repeats else unpack(connection.execute(kept).scalar_one(), dict[str, Sequence[str]])
+    columns = link_columns(link, before, own)
+    connection.execute(update(documents).where(documents.c.document_id == document_id).values(columns))

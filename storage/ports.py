@@ -13,6 +13,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Protocol
 
+from docmill.likeness import Likeness
 from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Source, Status, Verdict
 
 
@@ -134,8 +135,8 @@ class Jobs(Protocol):
         """Extend the lease; False if the claim is no longer ours."""
         ...
 
-    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, bands: Sequence[int]) -> None:
-        """Save document facts and tables, link a near-duplicate, queue the job. Raises StaleAttempt."""
+    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness) -> None:
+        """Save document facts and tables, link it to one that it repeats, queue the job. Raises StaleAttempt."""
         ...
 
     def finish_infer(self, claim: Claim, extraction: Extraction) -> None:

@@ -93,9 +93,11 @@ documents = Table(
     Column("tables", Integer),
     Column("tokens", Integer),
     Column("warnings", JSONB),
-    Column("signature", LargeBinary),
+    # A document is linked to one earlier one: it repeats it, or only shares its template and differs in facts.
     Column("near_duplicate_of", String, ForeignKey("documents.document_id")),
+    Column("same_template_as", String, ForeignKey("documents.document_id")),
     Column("similarity", Float),
+    Column("differences", JSONB),
     UniqueConstraint("tenant", "sha256"),
 )
 
@@ -104,8 +106,18 @@ minhash_bands = Table(
     metadata,
     Column("tenant", String, primary_key=True),
     Column("band", BigInteger, primary_key=True),
+    # Of the document's facts: repeats are found without a look at the other documents of their template.
+    Column("fingerprint", BigInteger, primary_key=True),
     Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
-    Index("ix_minhash_bands_document_id", "document_id"),
+)
+
+likenesses = Table(
+    "likenesses",
+    metadata,
+    Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
+    Column("shingles", LargeBinary, nullable=False),
+    Column("facts", LargeBinary, nullable=False),
+    _at("indexed_at", nullable=False, server_default=func.clock_timestamp()),
 )
 
 tables = Table(

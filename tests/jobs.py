@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
 from decimal import Decimal
 from typing import Any
 
+from docmill.likeness import LIKE_NOTHING, Likeness
 from docmill.types import (
     BBox,
     Block,
@@ -88,11 +88,11 @@ def route(heat: Heat = Heat.WARM, *, lane: str = "cpu", priority: int = 2) -> Ro
     return Route(heat, LengthClass.SHORT, priority, lane, f"infer.{heat}.short@{lane}", 0.6)
 
 
-def prepared_of(document_id: str, *, signature: bytes = b"") -> PreparedDocument:
+def prepared_of(document_id: str) -> PreparedDocument:
     region = Region(1, BOX)
     table = Table("t1", (), rows=2, cols=2, regions=(region,), reader="lines", unit="元", scale=Decimal(10000))
     block = Block(BlockKind.TABLE, 1, BOX, Printed(""), table)
-    return PreparedDocument(document_id, (Page(1, 595, 842, (block,)),), (), 300, signature, "parser-1")
+    return PreparedDocument(document_id, (Page(1, 595, 842, (block,)),), (), 300, b"", "parser-1")
 
 
 def extraction(
@@ -127,13 +127,11 @@ def through_parse(
     store: Jobs,
     job_id: str,
     *,
-    signature: bytes = b"",
-    bands: Sequence[int] = (),
+    likeness: Likeness = LIKE_NOTHING,
     to: Route | None = None,
 ) -> None:
     claim = claimed(store, job_id, Stage.PARSE)
-    prepared = prepared_of(claim.document_id, signature=signature)
-    store.finish_parse(claim, prepared, to or route(), bands=bands)
+    store.finish_parse(claim, prepared_of(claim.document_id), to or route(), likeness=likeness)
 
 
 def through_infer(

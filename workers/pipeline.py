@@ -22,7 +22,7 @@ from inference.profile import Profile, get
 from inference.prompt import Objections, overhead
 from inference.route import better_lane, queue_name
 from preprocess.budget import split
-from preprocess.dedup import bands
+from preprocess.dedup import likeness
 from preprocess.prepare import prepare
 from preprocess.tokens import counter
 from preprocess.version import PARSER
@@ -44,7 +44,7 @@ def parse(claim: Claim, use: Services) -> None:
     """Bytes → prepared document → route."""
     prepared = _prepared_before(claim, use) or _prepare(claim, use)
     chosen = route_claim(claim, prepared.tokens, use)
-    use.store.finish_parse(claim, prepared, chosen, bands=bands(prepared.signature))
+    use.store.finish_parse(claim, prepared, chosen, likeness=likeness(prepared.pages, prepared.signature))
     if chosen.heat == Heat.HOT:
         use.send(claim.job_id, Stage.INFER, chosen, hot=True)
 

@@ -76,7 +76,9 @@ SELECT
     CASE WHEN rows.own THEN spent.validate_ms END AS validate_ms,
     1000 * extract(EPOCH FROM rows.ended_at - rows.created_at)::float AS total_ms,
     documents.near_duplicate_of,
+    documents.same_template_as,
     documents.similarity,
+    documents.differences,
     rows.created_at AS submitted_at,
     rows.ended_at AS finished_at
 FROM rows
@@ -119,7 +121,12 @@ COMMENT ON COLUMN v_results.wait_ms IS 'Time from parsed to the first reading, i
 COMMENT ON COLUMN v_results.infer_ms IS 'Time spent reading, in milliseconds, over all tries that were not lost.';
 COMMENT ON COLUMN v_results.validate_ms IS 'Time spent checking, in milliseconds, over all tries that were not lost.';
 COMMENT ON COLUMN v_results.total_ms IS 'From submitted to finished, in milliseconds; null while it is not finished.';
-COMMENT ON COLUMN v_results.near_duplicate_of IS 'The document that this one nearly repeats; both keep their own results.';
-COMMENT ON COLUMN v_results.similarity IS 'Estimated Jaccard index with near_duplicate_of, 0.8 to 1.';
+COMMENT ON COLUMN v_results.near_duplicate_of IS
+    'The document that this one repeats: nearly the same text, the same numbers, dates and names; both keep their results.';
+COMMENT ON COLUMN v_results.same_template_as IS
+    'A document with nearly the same text and other numbers, dates or names: another document, no repeat.';
+COMMENT ON COLUMN v_results.similarity IS 'Jaccard index with the linked document, 0.8 to 1.';
+COMMENT ON COLUMN v_results.differences IS
+    'What changed from the linked document, by kind: values gone and new (at most 20 each), and how many in all.';
 COMMENT ON COLUMN v_results.submitted_at IS 'When the file was handed in.';
 COMMENT ON COLUMN v_results.finished_at IS 'When its result was there; null while it is not.';

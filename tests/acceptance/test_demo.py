@@ -129,10 +129,11 @@ def test_tokens_and_cost_are_counted(stack: Stack) -> None:
     assert spent == stack.rows("SELECT sum(cost_usd) AS s FROM v_results")[0]["s"]
 
 
-def test_the_near_duplicate_is_linked_and_read_for_itself(stack: Stack) -> None:
-    linked = [row for row in results(stack) if row["near_duplicate_of"]]
+def test_another_use_of_a_template_is_linked_with_what_changed_and_read_for_itself(stack: Stack) -> None:
+    linked = [row for row in results(stack) if row["same_template_as"]]
     assert linked
-    assert all(row["result"] is not None for row in linked)
+    assert all(row["result"] is not None and row["differences"]["numbers"] for row in linked)
+    assert not [row for row in results(stack) if row["near_duplicate_of"]]
 
 
 def test_one_pdf_through_three_doors_is_one_document_with_one_result(stack: Stack) -> None:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from typing import Any
 
+import numpy as np
 import pytest
 from sqlalchemy import Engine, func, select
 
 from docmill.errors import NotFound, StaleAttempt
+from docmill.likeness import LIKE_NOTHING, Likeness
 from docmill.types import Heat, Outcome, Source, Status
 from storage.jobs import JobStore
 from storage.memory import MemoryJobStore
@@ -39,7 +42,7 @@ from tests.jobs import (
 
 #: A lease that ends while a test waits; PostgreSQL's clock cannot be moved.
 SHORT_S = 0.2
-SIGNATURE = bytes(range(256)) * 2
+UNLINKED = dict.fromkeys(("near_duplicate_of", "same_template_as", "similarity", "differences"))
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Backend:
     store: Jobs
     wait: Callable[[float], None]
     costs: Callable[[str], list[Decimal]]
-    repeats: Callable[[str], tuple[str | None, float | None]]
+    link: Callable[[str], dict[str, Any]]
 
 
 class Clock:
@@ -76,11 +79,10 @@ def in_memory() -> Backend:
     def costs(job_id: str) -> list[Decimal]:
         return [amount for (of, _), amount in sorted(store.ledger.items()) if of == job_id]
 
-    def repeats(document_id: str) -> tuple[str | None, float | None]:
-        kept = store.documents[document_id]
-        return kept.near_duplicate_of, kept.similarity
+    def link(document_id: str) -> dict[str, Any]:
+        return {**UNLINKED, **store.documents[document_id].link}
 
-    return Backend(store, clock.wait, costs, repeats)
+    return Backend(store, clock.wait, costs, link)
 
 
 def on_postgresql(engine: Engine) -> Backend:
@@ -89,13 +91,14 @@ def on_postgresql(engine: Engine) -> Backend:
             entries = select(ledger.c.amount_usd).where(ledger.c.job_id == job_id).order_by(ledger.c.attempt)
             return list(connection.execute(entries).scalars())
 
-    def repeats(document_id: str) -> tuple[str | None, float | None]:
+    def link(document_id: str) -> dict[str, Any]:
         with engine.connect() as connection:
-            columns = (documents.c.near_duplicate_of, documents.c.similarity)
-            row = connection.execute(select(*columns).where(documents.c.document_id == document_id)).one()
-            return row[0], row[1]
+            columns = [documents.c[name] for name in UNLINKED]
+            return dict(
+                connection.execute(select(*columns).where(documents.c.document_id == document_id)).one()._mapping
+            )
 
-    return Backend(JobStore(engine), time.sleep, costs, repeats)
+    return Backend(JobStore(engine), time.sleep, costs, link)
 
 
 @pytest.fixture
@@ -300,7 +303,7 @@ WRITES: dict[str, Write] = {
 }
 FINISH: dict[Stage, Write] = {
     Stage.PARSE: lambda store, claim: store.finish_parse(
-        claim, replace(prepared_of(claim.document_id), tokens=999_999), route(), bands=(7,)
+        claim, replace(prepared_of(claim.document_id), tokens=999_999), route(), likeness=like(bands=(7,))
     ),
     Stage.INFER: lambda store, claim: store.finish_infer(claim, extraction({"late": "1"}, cost=Decimal(9))),
     Stage.VALIDATE: lambda store, claim: store.finish_validate(
@@ -533,52 +536,91 @@ def test_a_job_that_was_never_read_is_not_on_the_ledger(backend: Backend) -> Non
 # ---------------------------------------------------------------- near-duplicates
 
 
-def indexed(backend: Backend, data: bytes, signature: bytes, bands: tuple[int, ...] = (1, 2), **of: str) -> str:
+def like(*changed: int, bands: Sequence[int] = (1, 2), amount: str = "5.2") -> Likeness:
+    """Of a hundred shingles, those at `changed` are others."""
+    hashes = [1000 + number if number in changed else number for number in range(100)]
+    return Likeness(tuple(bands), np.array(sorted(hashes), dtype="<u4").tobytes(), {"numbers": [amount], "names": []})
+
+
+def indexed(backend: Backend, data: bytes, likeness: Likeness, **of: str) -> str:
     job_id = accepted(backend.store, data, **of)
-    through_parse(backend.store, job_id, signature=signature, bands=bands)
+    through_parse(backend.store, job_id, likeness=likeness)
     return backend.store.record(job_id).document_id
 
 
-def differing(minima: int) -> bytes:
-    """SIGNATURE (128 minima of 4 bytes) with so many of them changed."""
-    return bytes(byte ^ 0xFF for byte in SIGNATURE[: 4 * minima]) + SIGNATURE[4 * minima :]
-
-
 def test_a_near_duplicate_is_linked_to_the_earlier_document_and_read_all_the_same(backend: Backend) -> None:
-    first, second = indexed(backend, b"1", SIGNATURE), indexed(backend, b"2", differing(16))
-    assert backend.repeats(first) == (None, None)
-    assert backend.repeats(second) == (first, 0.875)
+    first, second = indexed(backend, b"1", like()), indexed(backend, b"2", like(7, 8))
+    assert backend.link(first) == UNLINKED
+    assert backend.link(second) == {**UNLINKED, "near_duplicate_of": first, "similarity": 98 / 102, "differences": {}}
     assert backend.store.counts() == {Status.QUEUED: 2}
 
 
+def test_a_document_with_another_amount_repeats_nothing_and_its_link_says_what_changed(backend: Backend) -> None:
+    first, second = indexed(backend, b"1", like()), indexed(backend, b"2", like(amount="52"))
+    link = backend.link(second)
+    assert (link["near_duplicate_of"], link["same_template_as"], link["similarity"]) == (None, first, 1.0)
+    changed = {"gone": ["5.2"], "new": ["52"], "gone_count": 1, "new_count": 1}
+    assert link["differences"] == {"numbers": changed}
+
+
+def test_a_repeat_is_found_among_many_documents_of_its_template(backend: Backend) -> None:
+    original = indexed(backend, b"0", like())
+    for number in range(1, 60):
+        indexed(backend, b"%d" % number, like(number, amount=str(number)))
+    assert backend.link(indexed(backend, b"repeat", like(3)))["near_duplicate_of"] == original
+
+
 def test_the_most_similar_document_is_linked(backend: Backend) -> None:
-    indexed(backend, b"1", differing(16))
-    near = indexed(backend, b"2", differing(4))
-    assert backend.repeats(indexed(backend, b"3", SIGNATURE)) == (near, 1 - 4 / 128)
+    indexed(backend, b"1", like(1, 2, 3))
+    nearest = indexed(backend, b"2", like(4))
+    indexed(backend, b"3", like(amount="another"))
+    assert backend.link(indexed(backend, b"4", like()))["near_duplicate_of"] == nearest
+
+
+def test_likeness_does_not_go_through_a_third_document(backend: Backend) -> None:
+    first = indexed(backend, b"1", like())
+    second = indexed(backend, b"2", like(*range(10)))
+    third = indexed(backend, b"3", like(*range(20)))
+    assert backend.link(second)["near_duplicate_of"] == first
+    assert backend.link(third)["near_duplicate_of"] == second
+    assert backend.link(indexed(backend, b"4", like(*range(30), bands=(1, 9))))["near_duplicate_of"] == third
+    assert backend.link(indexed(backend, b"5", like(*range(20, 50)))) == UNLINKED
+
+
+def test_what_repeats_a_document_is_linked_to_one_and_the_same_when_that_comes_often(backend: Backend) -> None:
+    first = indexed(backend, b"1", like())
+    repeats = [indexed(backend, b"%d" % number, like()) for number in range(2, 6)]
+    assert {backend.link(repeat)["near_duplicate_of"] for repeat in repeats} == {first}
 
 
 def test_a_shared_band_without_likeness_is_no_link(backend: Backend) -> None:
-    indexed(backend, b"1", SIGNATURE)
-    assert backend.repeats(indexed(backend, b"2", differing(64))) == (None, None)
+    indexed(backend, b"1", like())
+    assert backend.link(indexed(backend, b"2", like(*range(50)))) == UNLINKED
 
 
 def test_a_document_without_a_shared_band_is_not_linked(backend: Backend) -> None:
-    indexed(backend, b"1", SIGNATURE, (1, 2))
-    assert backend.repeats(indexed(backend, b"2", SIGNATURE, (3, 4))) == (None, None)
+    indexed(backend, b"1", like(bands=(1, 2)))
+    assert backend.link(indexed(backend, b"2", like(bands=(3, 4)))) == UNLINKED
+
+
+def test_texts_too_short_to_compare_are_not_linked(backend: Backend) -> None:
+    indexed(backend, b"1", LIKE_NOTHING)
+    assert backend.link(indexed(backend, b"2", LIKE_NOTHING)) == UNLINKED
 
 
 def test_tenants_do_not_learn_of_each_others_documents(backend: Backend) -> None:
-    indexed(backend, b"1", SIGNATURE, tenant="one")
-    assert backend.repeats(indexed(backend, b"2", SIGNATURE, tenant="two")) == (None, None)
+    indexed(backend, b"1", like(), tenant="one")
+    assert backend.link(indexed(backend, b"2", like(), tenant="two")) == UNLINKED
 
 
 def test_a_document_parsed_again_for_another_profile_is_not_linked_to_one_that_repeats_it(backend: Backend) -> None:
-    first = indexed(backend, b"1", SIGNATURE)
-    second = indexed(backend, b"2", SIGNATURE)
-    third = indexed(backend, b"3", differing(4))
-    assert indexed(backend, b"1", SIGNATURE, profile="screening") == first
-    assert backend.repeats(first) == (None, None)
-    assert {backend.repeats(later)[0] for later in (second, third)} == {first}
+    first = indexed(backend, b"1", like())
+    second = indexed(backend, b"2", like())
+    third = indexed(backend, b"3", like(4))
+    assert indexed(backend, b"1", like(), profile="screening") == first
+    assert indexed(backend, b"2", like(), profile="screening") == second
+    assert backend.link(first) == UNLINKED
+    assert {backend.link(later)["near_duplicate_of"] for later in (second, third)} == {first}
 
 
 # ---------------------------------------------------------------- waiting and messages
@@ -735,9 +777,9 @@ def test_the_same_file_handed_in_by_many_at_once_is_one_job(store: Jobs) -> None
 def test_of_repeats_parsed_at_once_one_is_the_original(backend: Backend) -> None:
     jobs = [accepted(backend.store, str(number).encode(), name=f"{number}.pdf") for number in range(16)]
     with ThreadPoolExecutor(16) as threads:
-        list(threads.map(lambda job: through_parse(backend.store, job, signature=SIGNATURE, bands=(1, 2)), jobs))
+        list(threads.map(lambda job: through_parse(backend.store, job, likeness=like()), jobs))
     documents_of = [backend.store.record(job).document_id for job in jobs]
-    originals = [document for document in documents_of if backend.repeats(document)[0] is None]
+    originals = [document for document in documents_of if backend.link(document) == UNLINKED]
     assert len(originals) == 1
 
 

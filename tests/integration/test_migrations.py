@@ -19,6 +19,7 @@ from alembic.runtime.migration import MigrationContext
 from sqlalchemy import Engine, NullPool, create_engine, make_url, text
 from sqlalchemy.exc import ProgrammingError
 
+from docmill.likeness import Likeness
 from docmill.types import Outcome, Source
 from storage import migrate, reading
 from storage.jobs import JobStore
@@ -283,13 +284,14 @@ def test_a_field_shows_its_value_its_place_and_its_makers(store: JobStore, engin
 
 
 def test_a_near_duplicate_names_the_document_that_it_repeats(store: JobStore, engine: Engine) -> None:
-    signature = bytes(range(128)) * 4
+    like = Likeness((1, 2), bytes(range(128)), {"numbers": ["5.2"]})
     for data in (b"original", b"repeat"):
         job_id = accepted(store, data, name=data.decode())
-        through_parse(store, job_id, signature=signature, bands=(1, 2))
+        through_parse(store, job_id, likeness=like)
     found = results_of(engine)
     assert found["repeat"]["near_duplicate_of"] == found["original"]["document_id"]
     assert (found["repeat"]["similarity"], found["original"]["similarity"]) == (1.0, None)
+    assert (found["repeat"]["differences"], found["repeat"]["same_template_as"]) == ({}, None)
 
 
 def test_reading_a_view_gives_its_rows(store: JobStore, engine: Engine) -> None:

@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 from docmill.codec import pack
 from docmill.errors import BadCorrection, Conflict, NotFound
+from docmill.likeness import LIKE_NOTHING
 from docmill.types import Extraction
 from inference.profile import load_profiles
 from storage import api_keys
@@ -84,7 +85,7 @@ def read_twice(use: Services, result: dict[str, Any] = WRONG, *, data: bytes = b
     job_id = accepted(use.store, data, profile=PROFILE.name, tenant=tenant, window_s=86400)
     claim = claimed(use.store, job_id, Stage.PARSE)
     prepared = replace(DOCUMENT, document_id=claim.document_id)
-    use.store.finish_parse(claim, prepared, route(), bands=())
+    use.store.finish_parse(claim, prepared, route(), likeness=LIKE_NOTHING)
     use.blobs.put(prepared_key(claim.document_id), pack(prepared))
     for _ in range(2):
         if use.store.record(job_id).status == "queued":

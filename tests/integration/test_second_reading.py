@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Engine
 
 from docmill.codec import pack
+from docmill.likeness import LIKE_NOTHING
 from docmill.types import Chunk, Piece
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
@@ -71,7 +72,7 @@ def test_a_rejected_reading_is_read_again_on_the_best_lane_and_told_what_was_wro
     claim = claimed(use.store, job_id, Stage.PARSE)
     chunks = tuple(Chunk(block.printed.text, 10, 1, (Piece(block.printed, 1),)) for block in DOCUMENT.pages[0].blocks)
     prepared = replace(DOCUMENT, document_id=claim.document_id, chunks=chunks, tokens=30)
-    use.store.finish_parse(claim, prepared, route(lane="small"), bands=())
+    use.store.finish_parse(claim, prepared, route(lane="small"), likeness=LIKE_NOTHING)
     use.blobs.put(prepared_key(claim.document_id), pack(prepared))
     first = replace(extraction(WRONG), raw=json.dumps(WRONG))
     use.store.finish_infer(claimed(use.store, job_id, Stage.INFER), first)

@@ -69,7 +69,9 @@ class DocumentOut(BaseModel):
     tokens: int | None
     warnings: list[str] | None
     near_duplicate_of: str | None
+    same_template_as: str | None
     similarity: float | None
+    differences: dict[str, Any] | None = Field(description="What changed from the linked document.")
     jobs: list[str]
 
 
