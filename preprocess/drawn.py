@@ -18,6 +18,8 @@ _COVERED: Final = 0.5
 _MEET: Final = 3.0
 #: Channel values from here on are white to the eye (0 to 1).
 _WHITE: Final = 0.95
+#: A page with more strokes that are neither level nor upright is a map or a chart.
+MANY_CURVES: Final = 500
 #: Above so many paths nobody looks for white lines among them.
 _MOST_PATHS: Final = 5_000
 
@@ -50,14 +52,29 @@ def _is_ruled(rules: Iterable[BBox], y: float, left: float, right: float) -> boo
     return covered >= _COVERED * (right - left)
 
 
-def visible_paths(page: pymupdf.Page, paths: int) -> list[dict[str, Any]] | None:
-    """The page's drawings without white strokes on white paper; None if there are none of those."""
-    if paths > _MOST_PATHS or not any(map(_is_white, page.get_cdrawings())):
+def table_paths(page: pymupdf.Page, paths: int, curves: int) -> list[dict[str, Any]] | None:
+    """The drawings among which rules of tables are looked for, if they are not all: None.
+
+    White strokes on white paper are left out, and the strokes of a map or a chart, where there are many: the search
+    takes time with the square of their number, and finds no grid among them.
+    """
+    many = curves > MANY_CURVES
+    white = paths <= _MOST_PATHS and any(map(_is_white, page.get_cdrawings()))
+    if not (many or white):
         return None
     drawings = page.get_drawings()
     dark = [drawing["rect"] for drawing in drawings if drawing["type"] != "s" and not _pale(drawing["fill"])]
-    seen = [drawing for drawing in drawings if not (_is_white(drawing) and not _lies_on(drawing["rect"], dark))]
-    return seen if len(seen) < len(drawings) else None
+    return [
+        drawing
+        for drawing in drawings
+        if not (many and not _is_straight(drawing)) and not (_is_white(drawing) and not _lies_on(drawing["rect"], dark))
+    ]
+
+
+def _is_straight(drawing: dict[str, Any]) -> bool:
+    """Whether a drawing is a level or upright line, or made of rectangles."""
+    rect = drawing["rect"]
+    return min(rect.width, rect.height) < _MEET or all(item[0] == "re" for item in drawing["items"])
 
 
 def _is_white(drawing: dict[str, Any]) -> bool:

@@ -12,7 +12,7 @@ from docmill.types import BBox, Table
 from preprocess.agreement import agreement
 from preprocess.cells import fill, is_sound, is_value, table_of
 from preprocess.covered import PaintLog
-from preprocess.drawn import closing_lines, visible_paths
+from preprocess.drawn import MANY_CURVES, closing_lines, table_paths
 from preprocess.glyphs import Line
 from preprocess.grids import Grid, Plumber, layout_grids, ruled_grids
 from preprocess.join import rows_of, rows_printed
@@ -91,6 +91,9 @@ def find_tables(
         return turned
     drawn = _ruled(page, look) if look.paths >= FEWEST_PATHS else []
     ruled = _share_out([grid for grid in drawn if not is_chart(grid, lines, look.curves)], lines, number)
+    if len(look.curves) > MANY_CURVES and not looks_tabular(ruled.rest):
+        told = f"page {number}: {len(look.curves)} strokes of a drawing were left out of the search for tables"
+        return Found(ruled.tables, ruled.rest, told)
     if ruled.sound and not looks_tabular(ruled.rest):
         return Found(ruled.tables, ruled.rest)
     grids = layout_grids(page) if models else None
@@ -103,7 +106,7 @@ def find_tables(
 
 def _ruled(page: pymupdf.Page, look: Look) -> list[Grid]:
     """Ruled grids by the lines that are seen, rows that are left open closed."""
-    return ruled_grids(page, closing_lines(look.rules, look.uprights), visible_paths(page, look.paths))
+    return ruled_grids(page, closing_lines(look.rules, look.uprights), table_paths(page, look.paths, len(look.curves)))
 
 
 def _read_turned(page: pymupdf.Page, lines: Sequence[Line], plumber: Plumber) -> Found | None:
