@@ -6,6 +6,7 @@ each other are one column. How far the two agree is the table's confidence.
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Hashable, Iterable, Sequence
 from statistics import median
@@ -20,6 +21,8 @@ from preprocess.words import Word, baselines, joined, words_in
 _FEWEST: Final = 4
 #: In units of the font size: two figures of one column may lie so far apart.
 _BESIDE: Final = 0.5
+#: The second group of a figure, and those after it: 12 345.
+_GROUP: Final = re.compile(r"^\d{3}(?:[.,]\d+)?[)）%]?$")
 
 
 def agreement(table: Table, lines: Sequence[Line]) -> float | None:
@@ -47,7 +50,7 @@ def _figures(words: Iterable[Word], cells: Sequence[Cell]) -> tuple[list[Word], 
     for row in baselines(words):
         for word in row:
             owner = _owner(word, cells)
-            if owner is not None and owners and owners[-1] is owner:
+            if owner is not None and owners and owners[-1] is owner and _GROUP.match(word.text):
                 figures[-1] = joined(figures[-1], word)
             elif owner is None or is_value(owner.text):
                 figures.append(word)

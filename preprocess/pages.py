@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import time
+import traceback
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Final
 
 import pymupdf
 
-from docmill.errors import CorruptPdf, NoText
+from docmill.errors import CorruptPdf, NoText, ParserCrashed
 from docmill.types import Block, MissingPage
 from preprocess.covered import set_covered_apart
 from preprocess.glyphs import Reading, read_glyphs
@@ -25,6 +27,7 @@ from preprocess.turn import Frame, at_page, turned
 #: Shares of the time limit after which the costly readers are left out, so that the rest is still read.
 MODELS_UNTIL: Final = 0.5
 OCR_UNTIL: Final = 0.75
+_OURS: Final = Path(__file__).parent
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +81,16 @@ def read_page(document: pymupdf.Document, number: int, tools: Tools, *, ocr: boo
         return _read(page, tools, ocr=ocr)
     except MUPDF_ERRORS as error:
         raise_if_out_of_memory(error)
-        return missing_page(MissingPage(number, CorruptPdf.code, f"it is damaged ({error})"))
+        return missing_page(_failed(number, error))
+
+
+def _failed(number: int, error: BaseException) -> MissingPage:
+    """A page on which the reading failed: the file's fault if MuPDF says so, ours if our own code does."""
+    where = traceback.extract_tb(error.__traceback__)[-1]
+    if Path(where.filename).parent != _OURS:
+        return MissingPage(number, CorruptPdf.code, f"it is damaged ({error})")
+    told = f"{type(error).__name__}: {error}, {Path(where.filename).name} line {where.lineno}"
+    return MissingPage(number, ParserCrashed.code, f"the parser has a fault ({told}); report it with the file")
 
 
 def missing_page(missing: MissingPage) -> PageReading:

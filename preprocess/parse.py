@@ -8,7 +8,7 @@ from typing import Final
 
 import pymupdf
 
-from docmill.errors import CorruptPdf, NoText, ParserLimit
+from docmill.errors import CorruptPdf, NoText, ParserCrashed, ParserLimit
 from docmill.types import Block, MissingPage, Page, PreparedDocument
 from preprocess.breaks import mark_continued
 from preprocess.captions import tie_captions
@@ -139,6 +139,6 @@ def _refuse_unreadable(pages: Sequence[Page], missing: Sequence[MissingPage], wa
     why = "; ".join(warnings[:3]) or "no page has any text or image"
     if any(page.code == ParserLimit.code for page in missing):
         raise ParserLimit(f"nothing on the PDF's {len(pages)} pages was read ({why}); split it or raise the limit")
-    if pages and sum(page.code == CorruptPdf.code for page in missing) == len(pages):
+    if pages and sum(page.code in (CorruptPdf.code, ParserCrashed.code) for page in missing) == len(pages):
         raise CorruptPdf(f"none of the PDF's {len(pages)} pages can be read ({why}); export it again")
     raise NoText(f"nothing on the PDF's {len(pages)} pages can be read ({why}); submit a better scan")

@@ -8,6 +8,7 @@ import pymupdf
 import pytest
 
 from docmill.errors import CorruptPdf, EmptyFile, Encrypted, InputError, NotAPdf, NoText, ParserLimit, TooManyPages
+from preprocess import pages
 from preprocess.overrun import Bell
 from preprocess.pdf import open_pdf
 from preprocess.sniff import check_bytes
@@ -120,3 +121,13 @@ def test_the_bell_ends_the_page_that_is_read_and_nothing_else() -> None:
     assert bell.hear(endless, lambda reason: reason) == "its time is up"
     bell.ring("too late")
     assert bell.hear(lambda: "read", lambda reason: reason) == "read"
+
+
+def test_a_fault_of_the_parser_is_not_called_damage(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def faulty(*_: object) -> None:
+        raise IndexError("list index out of range")
+
+    monkeypatch.setattr(pages, "_OURS", Path(__file__).parent)
+    monkeypatch.setattr(pages, "set_covered_apart", faulty)
+    with pytest.raises(CorruptPdf, match=r"the parser has a fault .IndexError"):
+        parsed(pdfs.text_pdf("One page."), tmp_path)
