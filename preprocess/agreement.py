@@ -21,8 +21,8 @@ from preprocess.words import Word, baselines, joined, words_in
 _FEWEST: Final = 4
 #: In units of the font size: two figures of one column may lie so far apart.
 _BESIDE: Final = 0.5
-#: The second group of a figure, and those after it: 12 345.
-_GROUP: Final = re.compile(r"^\d{3}(?:[.,]\d+)?[)）%]?$")
+#: A figure that is printed in groups: 12 345.6.
+_GROUPS: Final = re.compile(r"^\D?\d{1,3}(?: \d{3})+(?:[.,]\d+)?[)）%]?$")
 
 
 def agreement(table: Table, lines: Sequence[Line]) -> float | None:
@@ -50,7 +50,8 @@ def _figures(words: Iterable[Word], cells: Sequence[Cell]) -> tuple[list[Word], 
     for row in baselines(words):
         for word in row:
             owner = _owner(word, cells)
-            if owner is not None and owners and owners[-1] is owner and _GROUP.match(word.text):
+            same = owner is not None and bool(owners) and owners[-1] is owner
+            if same and _GROUPS.match(f"{figures[-1].text} {word.text}"):
                 figures[-1] = joined(figures[-1], word)
             elif owner is None or is_value(owner.text):
                 figures.append(word)
