@@ -26,6 +26,7 @@ from docmill.types import (
 from storage import finish, intake, reading, rules
 from storage.database import transactional
 from storage.events import record_event
+from storage.holds import Hold, is_held, waits_for_its_key
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
 from storage.rules import STAGE_OF
 from storage.schema import attempts, documents, jobs
@@ -70,6 +71,7 @@ class JobStore:
                 jobs.c.status == WAITS_FOR[stage],
                 jobs.c.lease_until.is_(None),
                 or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
+                ~is_held([Hold.PAUSE]),
             )
             .values(
                 attempt=jobs.c.attempt + 1,
@@ -271,6 +273,7 @@ def _claim_of(connection: Connection, job_id: str, stage: Stage) -> Claim:
         retries=row.retries,
         rejections=row.rejections,
         route=route_of(row),
+        ordering_key=row.ordering_key,
     )
 
 
@@ -293,6 +296,8 @@ def _waiting_jobs(limit: int) -> Select[Any]:
             jobs.c.lease_until.is_(None),
             jobs.c.published_at.is_(None),
             or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
+            ~is_held(),
+            ~waits_for_its_key(),
         )
         .subquery()
     )

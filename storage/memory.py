@@ -17,7 +17,17 @@ from itertools import chain
 from docmill.likeness import LIKE_NOTHING, Likeness
 from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Status, Verdict
 from storage import rules
-from storage.memory_rows import KeptDocument, KeptJob, claim_of, foremost, record_of, take_back, urgency, waiting_of
+from storage.memory_rows import (
+    KeptDocument,
+    KeptJob,
+    claim_of,
+    foremost,
+    record_of,
+    take_back,
+    urgency,
+    waiting_of,
+    waits_for_its_key,
+)
 from storage.near_duplicates import Candidate, best_link, link_columns
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
 
@@ -141,6 +151,7 @@ class MemoryJobStore:
         with self._lock:
             now = self.clock()
             waiting = [job for job in self.jobs.values() if job.waits and job.published_at is None and job.is_due(now)]
+            waiting = [job for job in waiting if not waits_for_its_key(job, self.jobs.values())]
             chosen = foremost(sorted(waiting, key=urgency), limit)
             return [waiting_of(job, self.documents[job.document_id], now) for job in chosen]
 

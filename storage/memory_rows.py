@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
@@ -101,6 +101,7 @@ def claim_of(job: KeptJob, kept: KeptDocument, stage: Stage, now: datetime) -> C
         retries=job.retries,
         rejections=job.rejections,
         route=job.route,
+        ordering_key=job.order.ordering_key,
     )
 
 
@@ -117,6 +118,21 @@ def waiting_of(job: KeptJob, kept: KeptDocument, now: datetime) -> Waiting:
         deadline=job.deadline,
         tokens=kept.prepared.tokens if kept.prepared else 0,
         route=job.route,
+    )
+
+
+def waits_for_its_key(job: KeptJob, jobs: Iterable[KeptJob]) -> bool:
+    """Whether an earlier job of the same tenant and ordering key is not over."""
+    key = (job.tenant, job.order.ordering_key)
+    return (
+        job.order.ordering_key is not None
+        and job.status == Status.QUEUED
+        and any(
+            (other.tenant, other.order.ordering_key) == key
+            and not other.status.terminal
+            and (other.created_at, other.order.job_id) < (job.created_at, job.order.job_id)
+            for other in jobs
+        )
     )
 
 

@@ -89,6 +89,7 @@ class Claim:
     retries: int
     rejections: int
     route: Route | None = None
+    ordering_key: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +170,7 @@ class Jobs(Protocol):
         ...
 
     def waiting(self, *, limit: int) -> Sequence[Waiting]:
-        """Jobs that wait for a message, by deadline."""
+        """Jobs that wait for a message, by deadline; of one ordering key's to be read, the first that is not over."""
         ...
 
     def in_flight(self) -> dict[str, int]:

@@ -175,6 +175,31 @@ jobs = Table(
     Index("ix_jobs_waiting", "status", "published_at", "deadline"),
     Index("ix_jobs_lease_until", "lease_until", postgresql_where=text("lease_until IS NOT NULL")),
     Index("ix_jobs_tenant_created", "tenant", "created_at"),
+    Index(
+        "ix_jobs_ordering_key",
+        "tenant",
+        "ordering_key",
+        "created_at",
+        postgresql_where=text("ordering_key IS NOT NULL"),
+    ),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("scope", String, primary_key=True),
+    Column("name", String, primary_key=True),
+    Column("kind", String, nullable=False),
+    Column("reason", Text),
+    _now("since"),
+)
+
+ladder = Table(
+    "ladder",
+    metadata,
+    Column("ladder_id", Integer, primary_key=True, autoincrement=False),
+    Column("state", JSONB, nullable=False),
+    _now("updated_at"),
 )
 
 submissions = Table(

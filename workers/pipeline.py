@@ -45,7 +45,7 @@ def parse(claim: Claim, use: Services) -> None:
     prepared = _prepared_before(claim, use) or _prepare(claim, use)
     chosen = route_claim(claim, prepared.tokens, use)
     use.store.finish_parse(claim, prepared, chosen, likeness=likeness(prepared.pages, prepared.signature))
-    if chosen.heat == Heat.HOT:
+    if is_at_once(chosen, claim):
         use.send(claim.job_id, Stage.INFER, chosen, hot=True)
 
 
@@ -76,7 +76,7 @@ def validate(claim: Claim, use: Services) -> None:
     step = use.policy.step(profile.name, verdict.outcome, claim.rejections)
     retry = _better_route(claim, profile, prepared, use) if step == Step.RETRY else None
     use.store.finish_validate(claim, verdict, extraction, retry=retry, ends=ENDS_AS.get(step))
-    if retry is not None and retry.heat == Heat.HOT:
+    if retry is not None and is_at_once(retry, claim):
         use.send(claim.job_id, Stage.INFER, retry, hot=True)
 
 
@@ -126,6 +126,11 @@ def settle(error: Exception, claim: Claim, use: Services) -> None:
 def route_claim(claim: Claim, tokens: int, use: Services) -> Route:
     """Where this claim's document is read."""
     return use.route(tokens, claim.profile, age_s=claim.age_s, window_s=claim.window_s, vip=claim.vip)
+
+
+def is_at_once(chosen: Route, claim: Claim) -> bool:
+    """Hot work needs no dispatch, unless its key has an order, which dispatch keeps."""
+    return chosen.heat == Heat.HOT and claim.ordering_key is None
 
 
 def load_prepared(document_id: str, use: Services) -> PreparedDocument:
