@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -18,8 +18,7 @@ from docmill.types import BlockKind, Page
 from preprocess.facts import facts
 from preprocess.shingles import shingle_hashes
 
-if TYPE_CHECKING:
-    from datasketch import MinHash
+Column = np.ndarray[Any, np.dtype[np.uint32]]
 
 PERMUTATIONS: Final = 128
 #: Never to be mixed with another: a signature stored with one scheme means nothing in another.
@@ -28,7 +27,7 @@ SCHEME: Final = "affine32"
 BANDS: Final = 20
 ROWS: Final = 6
 #: Shingles that are permuted at once: their 128 permutations stay in the processor's cache.
-_AT_ONCE: Final = 512
+_AT_ONCE: Final = 256
 
 _APART: Final = frozenset({BlockKind.HEADER, BlockKind.FOOTER, BlockKind.ANNOTATION})
 
@@ -55,7 +54,7 @@ def comparable_text(pages: Sequence[Page]) -> str:
                 texts.extend(cell.text for cell in block.table.cells if cell.text)
             elif block.kind not in _APART:
                 texts.append(block.printed.text)
-    return "\n".join(texts)
+    return "\n\n".join(texts)
 
 
 def signature(text: str) -> bytes:
@@ -74,17 +73,21 @@ def bands(signature: bytes) -> tuple[int, ...]:
 def _minima(shingles: bytes) -> bytes:
     if not shingles:
         return b""
-    sketch, hashes = _blank().copy(), np.frombuffer(shingles, dtype="<u4")
+    hashes, (factors, terms) = np.frombuffer(shingles, dtype="<u4"), _permutations()
+    minima = np.full(PERMUTATIONS, np.iinfo(np.uint32).max, dtype="<u4")
     for start in range(0, len(hashes), _AT_ONCE):
-        sketch.update_batch(hashes[start : start + _AT_ONCE].tolist())
-    return np.asarray(sketch.hashvalues, dtype="<u4").tobytes()
+        permuted = factors * hashes[start : start + _AT_ONCE] + terms
+        np.minimum(minima, permuted.min(axis=1), out=minima)
+    return minima.tobytes()
 
 
 @cache
-def _blank() -> MinHash:
+def _permutations() -> tuple[Column, Column]:
+    """datasketch's; its own update takes hashes one by one, and costs more than all of the rest."""
     from datasketch import MinHash  # loads scipy and redis: not for those who only compare
 
-    return MinHash(num_perm=PERMUTATIONS, scheme=SCHEME, hashfunc=int)
+    factors, terms = MinHash(num_perm=PERMUTATIONS, scheme=SCHEME).permutations
+    return factors.reshape(-1, 1), terms.reshape(-1, 1)
 
 
 def _band(index: int, rows: bytes) -> int:

@@ -14,7 +14,10 @@ from typing import Final
 from docmill.likeness import Facts
 from docmill.spelling import search_copy
 
-_MINUS: Final = str.maketrans(dict.fromkeys("−–—△▲", "-"))
+_MINUS: Final = re.compile("[−–—△▲]")
+_SPACED_PERCENT: Final = re.compile(r"(?<=\d)\s+%")
+#: In Chinese a line may break anywhere; an empty line ends a paragraph.
+_BREAK: Final = re.compile(r"(?<=[\u3400-\u9fff])(?: *\n *| +)(?=[\u3400-\u9fff])")
 _BRACKETED: Final = re.compile(r"\(\s*([\d,.]+%?)\s*\)")
 _DATE: Final = re.compile(r"(\d{4})\s*[年./-]\s*(\d{1,2})\s*[月./-]\s*(\d{1,2})\s*日?")
 #: With a digit it is a number or an identifier.
@@ -40,7 +43,7 @@ _ORGANISATION_START: Final = re.compile(r"[^\u4e00-\u9fff]|[与及向由在的�
 _LONGEST_START: Final = 14
 _LABELLED: Final = re.compile(
     r"(?:甲方|乙方|丙方|丁方|姓名|户名|借款人|出借人|贷款人|担保人|保证人|受托人|委托人|法定代表人|授权代表|经办人|联系人"
-    r"|客户|供应商|买方|卖方|出租人|承租人)(?:[（(][^）)]{1,10}[)）])?\s*[:：]\s*([^\s，,。；;（(]{2,30})"
+    r"|客户|供应商|买方|卖方|出租人|承租人)(?:\([^)]{1,10}\))?\s*:\s*([\u3400-\u9fff·]{2,4})"
 )
 _SURNAMES: Final = (
     "王李张刘陈杨赵黄周吴徐孙胡朱高林何郭马罗梁宋郑谢韩唐冯于董萧程曹袁邓许傅沈曾彭吕苏卢蒋蔡贾丁魏薛叶阎余潘杜戴夏钟汪"
@@ -75,11 +78,11 @@ _LOOK_BACK: Final = 8
 
 def facts(text: str) -> Facts:
     """Numbers, dates, identifiers and names in one spelling, by kind, in reading order."""
-    plain = search_copy(text).translate(_MINUS)
+    plain = _SPACED_PERCENT.sub("%", _MINUS.sub("-", search_copy(text)))
     undated = _BRACKETED.sub(r" -\1 ", _DATE.sub(" ", plain))
     words = [(match[0], match.start()) for match in _WORD.finditer(plain)]
     lower = [word.casefold() for word, _ in words]
-    chinese = plain if _CJK.search(plain) else ""
+    chinese = _BREAK.sub("", plain) if _CJK.search(plain) else ""
     return {
         "dates": [f"{int(year):04}-{int(month):02}-{int(day):02}" for year, month, day in _DATE.findall(plain)],
         "numbers": [_spelling(token) for token in _TOKEN.findall(undated) if _DIGIT.search(token)],

@@ -11,8 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from sqlalchemy import Connection, exists, or_, select, text, update
-from sqlalchemy.dialects.postgresql import insert
+from sqlalchemy import Connection, select, text, update
 
 from docmill.codec import pack, unpack
 from docmill.likeness import Facts, Likeness, differences, jaccard
@@ -47,34 +46,41 @@ _LOCK = text(
     "SELECT count(pg_advisory_xact_lock(hashtextextended(:tenant, band)))"
     " FROM (SELECT unnest(CAST(:bands AS bigint[])) AS band ORDER BY 1) AS sorted"
 )
+#: With the document itself, where it was indexed or linked before.
 _CANDIDATES = text(f"""
-SELECT document_id, shingles, same_facts
-FROM (
-SELECT document_id, bool_or(same_facts) AS same_facts, count(*) AS shared
-FROM unnest(CAST(:bands AS bigint[])) AS wanted (band)
-CROSS JOIN LATERAL (
-    (
-        SELECT document_id, TRUE AS same_facts FROM minhash_bands
-        WHERE tenant = :tenant AND band = wanted.band AND fingerprint = :fingerprint LIMIT {LOOKED_AT}
-    )
-    UNION ALL
-    (
-        SELECT document_id, FALSE FROM minhash_bands
-        WHERE tenant = :tenant AND band = wanted.band AND fingerprint <> :fingerprint LIMIT {LOOKED_AT}
-    )
-) AS found
-GROUP BY document_id
-ORDER BY same_facts DESC, shared DESC, document_id
-LIMIT {2 * LOOKED_AT}
-) AS nearest
-JOIN likenesses USING (document_id)
+WITH found AS (
+    SELECT document_id, bool_or(same_facts) AS same_facts, count(*) AS shared
+    FROM unnest(CAST(:bands AS bigint[])) AS wanted (band)
+    CROSS JOIN LATERAL (
+        (
+            SELECT document_id, TRUE AS same_facts FROM minhash_bands
+            WHERE tenant = :tenant AND band = wanted.band AND fingerprint = :fingerprint LIMIT {LOOKED_AT}
+        )
+        UNION ALL
+        (
+            SELECT document_id, FALSE FROM minhash_bands
+            WHERE tenant = :tenant AND band = wanted.band AND fingerprint <> :fingerprint LIMIT {LOOKED_AT}
+        )
+    ) AS sharing
+    GROUP BY document_id
+    ORDER BY same_facts DESC, shared DESC, document_id
+    LIMIT {2 * LOOKED_AT}
+)
+SELECT document_id, shingles, same_facts, indexed_at FROM found JOIN likenesses USING (document_id)
+UNION ALL
+SELECT document_id, ''::bytea, TRUE, now() FROM documents
+WHERE document_id = :document_id
+    AND (near_duplicate_of IS NOT NULL OR EXISTS (SELECT FROM likenesses WHERE document_id = :document_id))
 ORDER BY indexed_at
 """)
-_INSERT = text(
-    "INSERT INTO minhash_bands (tenant, band, fingerprint, document_id)"
-    " SELECT :tenant, band, :fingerprint, :document_id FROM unnest(CAST(:bands AS bigint[])) AS own (band)"
-    " ON CONFLICT DO NOTHING"
+_INSERT = text("""
+WITH kept AS (
+    INSERT INTO likenesses (document_id, shingles, facts) VALUES (:document_id, :shingles, :facts)
 )
+INSERT INTO minhash_bands (tenant, band, fingerprint, document_id)
+SELECT DISTINCT :tenant, band, CAST(:fingerprint AS bigint), :document_id
+FROM unnest(CAST(:bands AS bigint[])) AS own (band)
+""")
 
 
 def link_near_duplicate(connection: Connection, tenant: str, document_id: str, like: Likeness) -> Link | None:
@@ -85,17 +91,16 @@ def link_near_duplicate(connection: Connection, tenant: str, document_id: str, l
     """
     if not like.bands:
         return None
-    own = {"tenant": tenant, "bands": sorted(like.bands), "fingerprint": like.fingerprint}
+    own = {"tenant": tenant, "bands": sorted(like.bands), "fingerprint": like.fingerprint, "document_id": document_id}
     connection.execute(_LOCK, {"tenant": tenant, "bands": own["bands"]})
-    if _is_known(connection, document_id):
+    candidates = [Candidate(*row[:3]) for row in connection.execute(_CANDIDATES, own)]
+    if any(candidate.document_id == document_id for candidate in candidates):
         return None
-    link = best_link(like, (Candidate(*row) for row in connection.execute(_CANDIDATES, own)))
+    link = best_link(like, candidates)
     if link is not None:
         _save_link(connection, document_id, like.facts, link)
     if link is None or not (link.repeats and link.similarity == 1.0):
-        kept = {"shingles": like.shingles, "facts": pack(like.facts)}
-        connection.execute(insert(likenesses).values(document_id=document_id, **kept))
-        connection.execute(_INSERT, {**own, "document_id": document_id})
+        connection.execute(_INSERT, {**own, "shingles": like.shingles, "facts": pack(like.facts)})
     return link
 
 
@@ -113,13 +118,6 @@ def link_columns(link: Link, before: Facts, after: Facts) -> dict[str, Any]:
     """A link as columns of `documents`: who only shares a template is no near-duplicate."""
     of = "near_duplicate_of" if link.repeats else "same_template_as"
     return {of: link.document_id, "similarity": link.similarity, "differences": differences(before, after)}
-
-
-def _is_known(connection: Connection, document_id: str) -> bool:
-    indexed = exists().where(likenesses.c.document_id == document_id)
-    linked = documents.c.near_duplicate_of.is_not(None)
-    known = select(documents.c.document_id).where(documents.c.document_id == document_id, or_(indexed, linked))
-    return connection.execute(known).first() is not None
 
 
 def _save_link(connection: Connection, document_id: str, own: Facts, link: Link) -> None:

@@ -159,6 +159,10 @@ def test_errors_of_print_in_ordinary_words_and_other_line_breaks_change_no_fact(
     assert is_repeat(LEASE, LEASE.replace(was, becomes))
 
 
+def test_a_line_break_inside_a_chinese_name_changes_no_fact() -> None:
+    assert is_repeat(LOAN, LOAN.replace("王建国签署", "王建\n国\n签署").replace("启明精密", "启明\n精密"))
+
+
 def test_another_spelling_of_the_same_figures_is_the_same_fact() -> None:
     assert facts("金额１，２３４．５０元，2024-5-8") == facts("金额 1234.50 元，2024年05月08日")
 
