@@ -13,6 +13,7 @@ from preprocess.drafts import Draft, text_draft
 from preprocess.furniture import is_page_number
 from preprocess.join import text_seam as seam
 from preprocess.render_table import table_draft
+from preprocess.repeats import Repeats
 from preprocess.tokens import Count
 
 _FURNITURE: Final = frozenset({BlockKind.HEADER, BlockKind.FOOTER})
@@ -26,16 +27,18 @@ def anchor(page: int) -> str:
 def render(pages: Sequence[Page], count: Count) -> tuple[Chunk, ...]:
     """All pages as chunks with their lengths. A running header is shown once, a page number never.
 
-    A paragraph that goes on over a page break is one text, before the mark of the page on which it ends.
+    A paragraph that goes on over a page break is one text, before the mark of the page on which it ends; one that was
+    shown before is left out.
     """
     shown: set[str] = set()
     chunks: list[Chunk] = []
     waiting: list[Draft] = []
+    repeats = Repeats()
     for page in pages:
         drafts = _with_rest(waiting, [draft for block in _shown(page, shown) for draft in _drafts(block)])
-        chunks.extend(_counted(waiting, count))
-        waiting = [_anchored(drafts[0]), *drafts[1:]] if drafts else []
-    return (*chunks, *_counted(waiting, count))
+        chunks.extend(_counted(_anchored(repeats.without(waiting)), count))
+        waiting = drafts
+    return (*chunks, *_counted(_anchored(repeats.without(waiting)), count))
 
 
 def _with_rest(before: list[Draft], drafts: list[Draft]) -> list[Draft]:
@@ -89,7 +92,12 @@ def _drafts(blocks: list[Block]) -> Iterator[Draft]:
     yield from map(text_draft, blocks)
 
 
-def _anchored(draft: Draft) -> Draft:
+def _anchored(drafts: Sequence[Draft]) -> list[Draft]:
+    """The drafts of a page with its mark before the first."""
+    return [_marked(drafts[0]), *drafts[1:]] if drafts else []
+
+
+def _marked(draft: Draft) -> Draft:
     mark = anchor(draft.page)
     if draft.head:
         return replace(draft, head=mark + draft.head, text=mark + draft.text)
