@@ -13,7 +13,7 @@ from rich.console import Console
 from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
-from workers import cli_review, cli_rules
+from workers import cli_holds, cli_review, cli_rules
 from workers.settings import export, settings
 
 main = typer.Typer(
@@ -187,6 +187,7 @@ def key(tenant: Annotated[str, typer.Argument()], label: Annotated[str, typer.Op
     out.print(make_key(tenant, label))
 
 
+cli_holds.register(main)
 main.command()(cli_rules.validate)
 main.add_typer(cli_rules.rules, name="rules")
 main.add_typer(cli_review.review, name="review")

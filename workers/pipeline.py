@@ -28,6 +28,7 @@ from preprocess.tokens import counter
 from preprocess.version import PARSER
 from storage.blobs import prepared_key
 from storage.ports import Claim, Stage
+from workers.controller import wake, watched
 from workers.engine_host import leave_with_engine
 from workers.judging import judge
 from workers.messages import objections_of
@@ -58,11 +59,13 @@ def infer(claim: Claim, use: Services) -> None:
     objections = _objections(claim, profile, use)
     parts = split(prepared, _room(profile, claim.route, objections, use))
     config = replace(_extract_config(claim, claim.route, use), objections=objections)
-    extraction = use.engine.call(
-        lambda engine: extract(parts, profile, engine, config),
-        timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
-    )
+    with watched(claim, use):
+        extraction = use.engine.call(
+            lambda engine: extract(parts, profile, engine, config),
+            timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
+        )
     use.store.finish_infer(claim, extraction)
+    wake(claim.route, use)
     use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import uvicorn
 from celery.signals import worker_process_init
-from prometheus_client import start_http_server
+from prometheus_client import REGISTRY, start_http_server
 
 from docmill.log import FORMAT
 from inference.route import queues_of
@@ -16,6 +16,8 @@ from preprocess.process import start_child
 from workers.api.app import make_api
 from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
 from workers.engine_host import start_engine
+from workers.engine_report import Reporter
+from workers.gauges import ControlGauges
 from workers.services import Services, services
 
 
@@ -24,6 +26,8 @@ def worker(kind: str) -> None:
     use = services()
     if use.settings.metrics_port:
         start_http_server(use.settings.metrics_port)
+        if kind == "validate":
+            REGISTRY.register(ControlGauges(use))
     RUN[kind](use)
 
 
@@ -47,6 +51,7 @@ def gpu_worker(use: Services) -> None:
     """The engine first, then one thread for each of its slots, so that its batches stay full."""
     lane = use.lane(use.settings.lane)
     use.engine = start_engine(lane, use)
+    Reporter(use.engine, use.watch, use.redis, lane=lane.name, worker=use.worker).start()
     try:
         _celery(f"gpu-{lane.name}", queues_of(lane, use.lanes), "threads", lane.max_num_seqs, use)
     finally:

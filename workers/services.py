@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from redis import Redis
 from sqlalchemy import Engine as Database
 
 from docmill.types import Route
+from inference.degrade import LADDER, Ladder, load_ladder
 from inference.engines.thread import EngineThread
 from inference.lanes import Lane, default_lane, load_lanes
 from inference.profile import BUILT_IN, Profile, get, load_profiles
@@ -18,10 +20,13 @@ from inference.route import Need, route
 from ingest.accept import IngestConfig
 from preprocess.prepare import PrepareConfig
 from storage.blobs import Blobs
+from storage.control import ControlStore
 from storage.database import connect
 from storage.jobs import JobStore
 from storage.ports import Stage
 from validation.rules import Ruleset, load_rulesets
+from workers.engine_report import Watch
+from workers.ladder import Glance
 from workers.lease import Leases
 from workers.policy import VERDICTS, VerdictPolicy, load_policy
 from workers.publish import Publisher
@@ -78,6 +83,27 @@ class Services:
     def publisher(self) -> Publisher:
         return Publisher(self.store)
 
+    @cached_property
+    def control(self) -> ControlStore:
+        return ControlStore(self.database)
+
+    @cached_property
+    def ladder(self) -> Ladder:
+        return load_ladder(self.settings.ladder or LADDER)
+
+    @cached_property
+    def redis(self) -> Redis:
+        """The broker's server, for what may be lost: reports, buckets, marks."""
+        return Redis.from_url(self.settings.broker_url, socket_timeout=3, socket_connect_timeout=3)
+
+    @cached_property
+    def glance(self) -> Glance:
+        return Glance(self.control, self.ladder)
+
+    @cached_property
+    def watch(self) -> Watch:
+        return Watch()
+
     @property
     def worker(self) -> str:
         """Who claims: host and process."""
@@ -110,7 +136,9 @@ class Services:
         """Where and how soon a document of this length is read, by the lanes that there are."""
         need = Need(age_s=age_s, window_s=window_s)
         longest = max(lane.context_tokens for lane in self.lanes.values())
-        return route(tokens, longest, need, vip, get(self.profiles, profile_name), self.lanes)
+        profile = get(self.profiles, profile_name)
+        profile = replace(profile, lanes=self.glance.lanes(profile.lanes, self.lanes))
+        return route(tokens, longest, need, vip, profile, self.lanes)
 
     def vip(self, tenant: str) -> bool:
         return tenant in self.settings.vip_tenants

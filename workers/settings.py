@@ -30,6 +30,9 @@ class Settings(BaseSettings):
     policy: Path | None = Field(
         default=None, description="YAML file of what follows a verdict; empty: the built-in workers/policy.yaml."
     )
+    ladder: Path | None = Field(
+        default=None, description="YAML file of the degradation ladder; empty: the built-in inference/ladder.yaml."
+    )
     lane: str = Field(default="", description="The lane that this GPU worker serves; empty: the first of the file.")
     model: Path = Field(default=Path(".models/smollm2"), description="Model folder of the built-in laptop lane.")
     tokenizer: Path | None = Field(
@@ -42,6 +45,13 @@ class Settings(BaseSettings):
     require_api_key: bool = Field(default=False, description="Refuse calls without a key; else they act for `tenant`.")
     tenant: str = Field(default="default", description="Tenant of the command line and of calls without a key.")
     vip_tenants: tuple[str, ...] = Field(default=(), description="Tenants whose work is always hot (a JSON list).")
+
+    tenant_weights: dict[str, float] = Field(
+        default={}, description='Shares of warm and cold work by tenant, 1 where none is given: {"acme": 2}.'
+    )
+    tenant_rates: dict[str, float] = Field(
+        default={}, description='Warm and cold jobs a second that a tenant may have read: {"acme": 5}.'
+    )
 
     max_bytes: int = Field(default=200 * 1024 * 1024, description="Largest file that is accepted, in bytes.")
     max_pages: int = Field(default=2000, description="Longest document that is accepted, in pages.")

@@ -1,0 +1,112 @@
+"""What a GPU worker tells of its engine, each second, in a key of Redis that ends by itself when the worker does."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections import deque
+from dataclasses import dataclass
+
+import msgspec
+from redis import Redis
+from redis.exceptions import RedisError
+
+from docmill.errors import DocmillError
+from docmill.log import logger, say
+from docmill.types import Heat
+from inference.engines.thread import EngineThread
+
+log = logger("engine_report")
+
+KEY = "docmill:engine:"
+EVERY_S = 1.0
+#: A worker that has not told for this long is not counted.
+LIVES_S = 10
+#: Rates and percentiles are of this last while.
+WINDOW_S = 60.0
+#: Of fewer requests a 99th percentile says nothing.
+ENOUGH = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """One engine: its load, and what its worker measured over the last minute."""
+
+    lane: str
+    worker: str
+    running: int = 0
+    waiting: int = 0
+    kv_cache_usage: float = 0.0
+    requests_per_second: float = 0.0
+    seconds_a_job: float = 0.0
+    hot_p99_s: float | None = None
+
+
+class Watch:
+    """Counts what a worker has read lately. Safe to use from many threads."""
+
+    def __init__(self, window_s: float = WINDOW_S) -> None:
+        self._window_s = window_s
+        self._done: deque[tuple[float, Heat | None, float, float]] = deque()
+        self._lock = threading.Lock()
+
+    def saw(self, heat: Heat | None, *, took_s: float, since_needed_s: float, now: float | None = None) -> None:
+        """A job was read: how long it held its slot, and how long after it was needed it was there."""
+        with self._lock:
+            self._done.append((time.monotonic() if now is None else now, heat, took_s, since_needed_s))
+
+    def summary(self, now: float | None = None) -> tuple[float, float, float | None]:
+        """Requests a second, seconds a job, and the hot 99th percentile, where there is enough to tell it."""
+        present = time.monotonic() if now is None else now
+        with self._lock:
+            while self._done and self._done[0][0] < present - self._window_s:
+                self._done.popleft()
+            done = list(self._done)
+        hot = sorted(waited for _, heat, _, waited in done if heat is Heat.HOT)
+        p99 = hot[int(0.99 * len(hot))] if len(hot) >= ENOUGH else None
+        mean = sum(took for _, _, took, _ in done) / len(done) if done else 0.0
+        return len(done) / self._window_s, mean, p99
+
+
+class Reporter:
+    """A thread of the GPU worker that tells until the process ends."""
+
+    def __init__(self, engine: EngineThread, watch: Watch, redis: Redis, *, lane: str, worker: str) -> None:
+        self._engine, self._watch, self._redis = engine, watch, redis
+        self._lane, self._worker = lane, worker
+
+    def start(self) -> None:
+        threading.Thread(target=self._tell_for_ever, name="engine-report", daemon=True).start()
+
+    def _tell_for_ever(self) -> None:
+        pause = threading.Event()
+        while not pause.wait(EVERY_S):
+            try:
+                self.tell()
+            except (RedisError, DocmillError, TimeoutError) as error:
+                say(log, "not_told", level=logging.WARNING, why=error)
+
+    def tell(self) -> Report:
+        """One report."""
+        gauges = self._engine.call(lambda engine: engine.metrics(), timeout_s=5.0)
+        rate, seconds, p99 = self._watch.summary()
+        report = Report(
+            lane=self._lane,
+            worker=self._worker,
+            running=int(gauges.get("running", 0)),
+            waiting=int(gauges.get("waiting", 0)),
+            kv_cache_usage=float(gauges.get("kv_cache_usage", 0.0)),
+            requests_per_second=rate,
+            seconds_a_job=seconds,
+            hot_p99_s=p99,
+        )
+        self._redis.set(f"{KEY}{self._lane}:{self._worker}", msgspec.json.encode(report), ex=LIVES_S)
+        return report
+
+
+def reports(redis: Redis) -> list[Report]:
+    """What every live engine last told."""
+    keys = list(redis.scan_iter(match=f"{KEY}*", count=1000))
+    told = redis.mget(keys) if keys else []
+    return [msgspec.json.decode(one, type=Report) for one in told if one is not None]
