@@ -55,12 +55,14 @@ class Printed:
 
     def box(self, start: int = 0, stop: int | None = None) -> BBox | None:
         """The union of the boxes of `text[start:stop]`, or None if none of them stands on a page."""
-        found: BBox | None = None
-        for index in range(start, len(self.text) if stop is None else stop):
-            character = self.character_box(index)
-            if character is not None:
-                found = character if found is None else found.union(character)
-        return found
+        count = (len(self.text) if stop is None else stop) - start
+        if count <= 0 or not self.boxes:
+            return None
+        edges = struct.unpack_from(f"<{4 * count}f", self.boxes, 16 * start)
+        if 0.0 in edges:
+            boxes = (edges[at : at + 4] for at in range(0, 4 * count, 4))
+            edges = tuple(edge for box in boxes if any(box) for edge in box)
+        return BBox(min(edges[::4]), min(edges[1::4]), max(edges[2::4]), max(edges[3::4])) if edges else None
 
 
 class Region(NamedTuple):

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import partial
 
 from docmill.types import BBox
 from validation.columns import Heading, heading_of
 from validation.facts import Facts
 from validation.places import Place
-from validation.text import half
 
 _HEAD = re.compile(r"(?:FY ?)?(?<![0-9.,])(?:19|20)[0-9]{2}(?![0-9.,])(?:\s?年度?)?", re.IGNORECASE)
 #: Lines of points below its head in which a figure is still taken to be of its column.
@@ -33,7 +33,8 @@ def heads_above(place: Place, facts: Facts) -> tuple[Head, list[Head]] | None:
     box = place.bbox
     if box is None or place.piece.table_id is not None:
         return None
-    above = [head for head in _heads(place.page, facts) if 0 < box.y0 - head.box.y0 < _DEEPEST]
+    heads = facts.once(("heads", place.page), partial(_heads, place.page, facts))
+    above = [head for head in heads if 0 < box.y0 - head.box.y0 < _DEEPEST]
     lines = [[head for head in above if _level(head.box, one.box)] for one in sorted(above, key=lambda h: -h.box.y0)]
     line = next((line for line in lines if len(line) > 1), None)
     if line is None:
@@ -46,8 +47,9 @@ def heads_above(place: Place, facts: Facts) -> tuple[Head, list[Head]] | None:
 
 def _heads(page: int, facts: Facts) -> list[Head]:
     found = []
-    for number, (printed, at, table, *_) in enumerate(facts.pieces.standing):
-        for match in _HEAD.finditer(half(printed.text)) if at == page and table is None else ():
+    for number in facts.on_page(page):
+        in_text = facts.pieces.standing[number][2] is None
+        for match in _HEAD.finditer(facts.index.plain_of(number)) if in_text else ():
             heading, box = heading_of(match.group()), facts.index.place(number, *match.span()).bbox
             if heading and box:
                 found.append(Head(match.group(), heading, box))

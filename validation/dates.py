@@ -75,7 +75,12 @@ _XXY = re.compile("([0-9]{1,2})[-/]([0-9]{1,2})[-/][0-9]{4}")
 #: Without one of these nothing is a date: what need not be scanned for dates is left out.
 MAY_BE_DATE = re.compile("(?:19|20)[0-9]{2}|年|[A-Za-z][ -][0-9]{2}(?![0-9])")
 _NEEDED = re.compile("[0-9]|年")
-_WORD = re.compile(f"[0-9]+|[A-Za-z]+|[{_ZH}]{{4,}}")
+#: How each style begins: by digits that something of a date follows, by a month's three letters, by Chinese digits.
+_WORD = re.compile(
+    rf"[0-9JFMASONDjfmasond{_ZH}](?:(?<=[0-9])(?<![0-9][0-9])(?:[0-9]{{3}}(?=[-/.]|\s?年)|[0-9]{{7}}(?![0-9])"
+    r"|[0-9]?(?=[-/.][0-9]|(?:[sS][tT]|[nN][dD]|[rR][dD]|[tT][hH])?[\s-]+[A-Za-z]))"
+    rf"|(?<=[A-Za-z])(?<![A-Za-z][A-Za-z])[A-Za-z]{{2}}|(?<=[{_ZH}])[{_ZH}]{{3,}})"
+)
 #: Which groups hold year, month and day of each style.
 _PARTS = {
     "ymd": ("y1", "m1", "d1"),
@@ -106,9 +111,9 @@ def order_of(dates: Iterable[Dated]) -> bool | None:
     return orders.pop() if len(orders) == 1 else None
 
 
-def scan_dates(text: str) -> Iterator[Dated]:
-    """Every date of a text."""
-    plain, after = half(text), 0
+def scan_dates(text: str, plain: str | None = None) -> Iterator[Dated]:
+    """Every date of a text; `plain` is the text in half width, where that is known."""
+    plain, after = half(text) if plain is None else plain, 0
     for start in _starts(plain):
         match = _DATE.match(plain, start) if start >= after else None
         if match:
@@ -127,7 +132,7 @@ def _starts(plain: str) -> Iterator[int]:
     if not _NEEDED.search(plain):
         return
     for word in _WORD.finditer(plain):
-        if not word[0].isascii() or word[0][0].isdigit() or word[0][:3].lower() in _MONTHS:
+        if not word[0].isalpha() or not word[0].isascii() or word[0].lower() in _MONTHS:
             yield word.start()
 
 

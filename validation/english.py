@@ -23,7 +23,8 @@ _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10*
 _WORDS = "|".join(sorted({*_SMALL, *_LARGE, "hundred"} - {"a"}, key=len, reverse=True))
 #: The end of a number word before an order of magnitude, or of tens before a hyphen: where a numeral may be.
 _LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:\s+|\s*-\s*)(?:and\s+|an?\s+)?(?:{_WORDS})\b")
-_MARKS = ("hundred", "thousand", "million", "billion", "trillion", "ty-", "ty ")
+_MARKS = ("hundred", "thousand", "million", "billion", "trillion")
+_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 #: As far as a numeral in words reaches.
 _REACH = 200
 _NUMBER = re.compile(rf"\b(?:a\s+)?(?:{_WORDS})(?:(?:\s*-\s*|\s+(?:and\s+|an?\s+)?)(?:{_WORDS}))*\b", re.IGNORECASE)
@@ -48,7 +49,7 @@ def _numerals(plain: str) -> Iterator[re.Match[str]]:
     lower, after = plain.lower(), 0
     if len(lower) != len(plain):
         return
-    for at in sorted(offset for mark in _MARKS for offset in _every(mark, lower)):
+    for at in sorted((*_tens(lower), *(offset for mark in _MARKS for offset in _every(mark, lower)))):
         first = max(after, at - _REACH)
         if at < after or not _LIKELY.search(lower, max(first, at - 24), at + 12):
             continue
@@ -56,6 +57,11 @@ def _numerals(plain: str) -> Iterator[re.Match[str]]:
             if match.start() <= at < match.end():
                 after = match.end()
                 yield match
+
+
+def _tens(lower: str) -> Iterator[int]:
+    """Where tens end before a hyphen or a blank."""
+    return (at for mark in ("ty-", "ty ") for at in _every(mark, lower) if lower.endswith(_TENS, 0, at + 2))
 
 
 def _every(mark: str, text: str) -> Iterator[int]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from decimal import Decimal
@@ -144,7 +144,7 @@ class Facts:
     @cached_property
     def plain(self) -> str:
         """The whole document in half width, its pieces joined by BREAK."""
-        return half(BREAK.join([printed.text for printed, *_ in self.pieces.standing]))
+        return half(BREAK.join(self.pieces.texts))
 
     @cached_property
     def lower(self) -> str:
@@ -193,22 +193,33 @@ class Facts:
         """The stretch that a citation leads to; where its piece prints the text twice, the one at its box."""
         cited = (citation.page, citation.table_id, citation.row, citation.col)
         places = [
-            self.index.place(number, match.start(), match.end())
-            for number, entry in enumerate(self.pieces.standing)
-            if entry[1:5] == cited
-            for match in re.finditer(re.escape(citation.text), entry[0].text)
+            self.index.place(number, start, start + len(citation.text))
+            for number in self.on_page(citation.page)
+            if self.pieces.standing[number][1:5] == cited
+            for start in _every(citation.text, self.pieces.texts[number])
         ]
         return places[0] if len(places) == 1 else min(places, key=lambda p: _apart(p.bbox, citation.bbox), default=None)
 
     def text_in(self, page: int, box: BBox) -> str:
         """What is printed inside a box of a page, in reading order."""
-        return text_in([printed for printed, at, *_ in self.pieces.standing if at == page], box)
+        return text_in([self.pieces.standing[number][0] for number in self.on_page(page)], box)
+
+    def on_page(self, page: int) -> Sequence[int]:
+        """The numbers of the pieces that stand on a page."""
+        return self._by_page.get(page, ())
 
     # ------------------------------------------------------------ how it is worked out
 
     @cached_property
     def _starts(self) -> list[int]:
-        return list(accumulate([len(printed.text) + 1 for printed, *_ in self.pieces.standing[:-1]], initial=0))
+        return list(accumulate([len(text) + 1 for text in self.pieces.texts[:-1]], initial=0))
+
+    @cached_property
+    def _by_page(self) -> Mapping[int, list[int]]:
+        found: dict[int, list[int]] = defaultdict(list)
+        for number, entry in enumerate(self.pieces.standing):
+            found[entry[1]].append(number)
+        return dict(found)
 
     @cached_property
     def _located(self) -> dict[Hashable, Mapping[int, list[tuple[int, int]]]]:
@@ -284,7 +295,7 @@ def _every(text: str, plain: str) -> Iterator[int]:
     offset = plain.find(text)
     while offset >= 0:
         yield offset
-        offset = plain.find(text, offset + len(text))
+        offset = plain.find(text, offset + (len(text) or 1))
 
 
 def _apart(one: BBox | None, other: BBox) -> float:

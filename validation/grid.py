@@ -59,6 +59,9 @@ class Grid:
         """Every cell at each place that it spans."""
         found: dict[tuple[int, int], Cell] = {}
         for cell in self.table.cells:
+            if cell.rowspan == cell.colspan == 1:
+                found.setdefault((cell.row, cell.col), cell)
+                continue
             for row in range(cell.row, cell.row + cell.rowspan):
                 for col in range(cell.col, cell.col + cell.colspan):
                     found.setdefault((row, col), cell)

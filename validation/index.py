@@ -13,6 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import cached_property, lru_cache
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
 
 from validation.dates import Dated, scan_dates
 from validation.numbers import Found, readings, scan_numbers, scan_spelled
@@ -24,6 +28,14 @@ BREAK = "\0"
 _MOST_GROUPS = 5
 
 _RUN = re.compile("[0-9](?:[0-9.,'\u00a0 \\n]*[0-9])?")
+#: Marks and blanks that may stand between two digits of a number, and how many.
+_MARKS = ".,'\u00a0 \n".encode("latin-1")
+_KEPT: NDArray[np.bool_] = ~np.isin(np.arange(256), [*_MARKS])
+_MOST_MARKS = 3
+#: Numbers of so few digits are looked for by a pattern, which is kept; a pattern takes longer to make than to use.
+_FEW = 2
+_BEFORE = re.compile("[1-9](?:[.,'])?\\Z")
+_AFTER = re.compile("[.,']?[0-9.,']*[1-9]")
 _GAP = re.compile("[\u00a0 \\n]+")
 _PLAIN = re.compile(r"[0-9]{1,3}(?:,[0-9]{3})*(?:\.[0-9]+)?|[0-9]+\.[0-9]+")
 _NO_MARKS = str.maketrans("", "", ".,'")
@@ -46,7 +58,7 @@ class Index:
     def like(self, value: Decimal) -> list[NumberAt]:
         """Every printed number with these significant digits, whatever its sign, scale and unit, in reading order."""
         wanted = significand(value)
-        numbers = sorted({self.piece_at(match.start()) for match in _printed(wanted).finditer(self.plain)})
+        numbers = sorted({self.piece_at(offset) for offset in self._standing(wanted)})
         found = [one for number in numbers for one in self.numbers_of(number)]
         return [one for one in (*found, *self._spelled) if significand(one.number.value) == wanted]
 
@@ -80,9 +92,14 @@ class Index:
     def place(self, number: int, start: int, stop: int) -> Place:
         return Place(self.pieces[number], start, stop, self.pieces.standing[number][-1])
 
+    def plain_of(self, number: int) -> str:
+        """A piece's text in half width."""
+        start = self.starts[number]
+        return self.plain[start : start + len(self.pieces.texts[number])]
+
     def dates_of(self, number: int) -> tuple[Dated, ...]:
         if number not in self._dated:
-            self._dated[number] = tuple(scan_dates(self.pieces[number].printed.text))
+            self._dated[number] = tuple(scan_dates(self.pieces.texts[number], self.plain_of(number)))
         return self._dated[number]
 
     def numbers_of(self, number: int) -> tuple[NumberAt, ...]:
@@ -92,6 +109,29 @@ class Index:
         return self._read[number]
 
     # ------------------------------------------------------------ how it is worked out
+
+    def _standing(self, digits: str) -> Iterator[int]:
+        """Where these digits may be all that a number has, but for zeros at its ends."""
+        if len(digits) <= _FEW:
+            yield from (match.start() for match in _printed(digits).finditer(self.plain))
+            return
+        text, offsets = self._squeezed
+        start = text.find(digits.encode())
+        while start >= 0:
+            at = offsets[start : start + len(digits)].tolist()
+            if all(right - left <= _MOST_MARKS + 1 for left, right in pairwise(at)) and self._whole(at[0], at[-1] + 1):
+                yield at[0]
+            start = text.find(digits.encode(), start + 1)
+
+    def _whole(self, start: int, stop: int) -> bool:
+        before = _BEFORE.search(self.plain, max(0, start - 2), start)
+        return before is None and _AFTER.match(self.plain, stop) is None
+
+    @cached_property
+    def _squeezed(self) -> tuple[bytes, NDArray[np.int64]]:
+        """The text without what may stand between two digits of a number, and where each character of it stands."""
+        latin = self.plain.encode("latin-1", "replace")
+        return latin.translate(None, _MARKS), np.flatnonzero(_KEPT[np.frombuffer(latin, dtype=np.uint8)])
 
     @cached_property
     def _spelled(self) -> tuple[NumberAt, ...]:
@@ -106,8 +146,7 @@ class Index:
                 yield NumberAt(reading, place, found.other is None)
 
     def _numbers_of(self, number: int) -> Iterator[NumberAt]:
-        piece = self.pieces[number]
-        text, cell = piece.printed.text, piece.table_id is not None
+        text, cell = self.plain_of(number), self.pieces.standing[number][2] is not None
         dates = [(dated.start, dated.stop) for dated in self.dates_of(number)]
         if cell and (simple := readings(text, comma=self.comma)) and not dates:
             yield NumberAt(simple[0], self.place(number, 0, len(text)))
@@ -128,11 +167,11 @@ def significand(value: Decimal) -> str:
 
 @lru_cache(4096)
 def _printed(digits: str) -> re.Pattern[str]:
-    """Where these digits may be all that a number has, but for zeros at its ends."""
+    """The pattern of few digits as `Index._standing` looks for many: those stand too often to look at each."""
     if not digits:
         return re.compile("(?<![0-9.,])0(?![0-9])|0[.,]0+(?![0-9])")
     # The first digit comes first in the pattern, and what may not stand before it after it: so re looks for a literal.
-    first, marks = digits[0], "[.,'\u00a0 \\n]{0,3}"
+    first, marks = digits[0], f"[.,'\u00a0 \\n]{{0,{_MOST_MARKS}}}"
     rest = "".join(f"{marks}{digit}" for digit in digits[1:])
     return re.compile(f"{first}(?<![1-9]{first})(?<![1-9][.,']{first}){rest}(?![.,']?[0-9.,']*[1-9])")
 

@@ -92,13 +92,15 @@ _CHINESE = re.compile(
     rf"|(?P<foreign>美元|港元|港币|欧元|日元|英镑))?"
 )
 _CHARACTER = re.compile(f"[{CHARACTERS}]+")
+#: One character alone is no numeral without a unit or a share.
+_LIKELY = re.compile(f"[{CHARACTERS}](?:[{CHARACTERS}]+|(?=[元圆圓美港欧日英]|分之))")
 #: As far before a numeral as 人民币 and 负 reach.
 _LEAD = 6
 _SMALL = re.compile(rf"(?P<jiao>[{DIGITS}])角零?(?:(?P<fen>[{DIGITS}])分)?[整正]?|(?P<only>[{DIGITS}])分[整正]?")
 #: 1亿2000万 and 3亿5,000万元 and 1万5千: one number of which each piece has its own scale.
 _COMPOUND = re.compile(
-    r"(?<![0-9.,])[0-9][0-9,.]*\s?(?:万亿|[亿億])[0-9][0-9,.]*\s?[万萬](?:[0-9][0-9,.]*(?=[元圆]))?"
-    r"|(?<![0-9.,])[0-9][0-9,.]*\s?(?:[亿億万萬])[0-9][0-9,.]*(?:\s?千(?!元)|(?=[元圆]))"
+    r"[0-9](?<![0-9.,][0-9])[0-9,.]*\s?(?:(?:万亿|[亿億])[0-9][0-9,.]*\s?[万萬](?:[0-9][0-9,.]*(?=[元圆]))?"
+    r"|(?:[亿億万萬])[0-9][0-9,.]*(?:\s?千(?!元)|(?=[元圆])))"
 )
 _PIECE = re.compile("([0-9][0-9,.]*)\\s?(万亿|[亿億万萬千])?")
 #: What may stand before and after a number that is a whole value: about, (in capitals).
@@ -156,11 +158,10 @@ def _simple(plain: str, comma: bool) -> tuple[Number, ...]:
     digits = match["digits"] if match else ""
     if match is None or (comma and _EITHER.fullmatch(digits)) or bool(match["open"]) != bool(match["close"]):
         return ()
-    number = Number(Decimal(digits.replace(",", "")), "%" if match["share"] else None)
-    negative = replace(number, value=-number.value)
-    if match["open"]:
-        return (negative, number) if not match["minus"] else (negative,)
-    return (negative,) if match["minus"] else (number,)
+    value, unit = Decimal(digits.replace(",", "")), "%" if match["share"] else None
+    if match["open"] and not match["minus"]:
+        return Number(-value, unit), Number(value, unit)
+    return (Number(-value if match["open"] or match["minus"] else value, unit),)
 
 
 def _whole(plain: str, comma: bool) -> tuple[Number, ...]:
@@ -197,8 +198,9 @@ def scan_numbers(text: str, *, whole_cells: bool = True, comma: bool = False, sp
 
 
 def _settle(found: Found, plain: str, whole_cells: bool) -> Found:
-    fills = whole_cells and not plain[: found.start].strip() and not plain[found.stop :].strip()
-    return replace(found, other=None) if fills else found
+    if not whole_cells or found.other is None or plain[: found.start].strip() or plain[found.stop :].strip():
+        return found
+    return replace(found, other=None)
 
 
 def scan_spelled(plain: str) -> Iterator[Found]:
@@ -314,13 +316,12 @@ def _read(
     bracketed = before["open"] is not None and bool(after["close"] or after["shut"])
     number = _number(value, before, after)
     number = number if scale is None or number.relative else replace(number, scale=scale)
-    negative = replace(number, value=-number.value)
     first = before.start() if bracketed or not before["open"] else _after_bracket(before, start)
     last = after.end() if bracketed or not (after["close"] or after["shut"]) else _before_bracket(after)
-    if before["sign"] not in (None, "+") or before["inner"]:
-        yield Found(first, last, negative)
-    elif bracketed or (after["minus"] and last == after.end()):
-        yield Found(first, last, negative, other=number)
+    minus = before["sign"] not in (None, "+") or before["inner"]
+    doubtful = not minus and (bracketed or (after["minus"] and last == after.end()))
+    if minus or doubtful:
+        yield Found(first, last, replace(number, value=-number.value), other=number if doubtful else None)
     else:
         yield Found(first, last, number)
 
@@ -363,7 +364,7 @@ def _share(printed: str) -> str:
 
 def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
     """Numerals in characters. One alone (一) is mostly a word, so it counts only with a unit or if it is asked for."""
-    for match in _numerals(plain):
+    for match in _numerals(plain, _CHARACTER if single else _LIKELY):
         marked = match["unit"] or match["foreign"] or match["of"]
         if not (marked or single) and len(match["whole"]) < 2:
             continue
@@ -378,16 +379,11 @@ def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
         yield Found(0, len(plain), Number(value or Decimal(0), "CNY"))
 
 
-def _numerals(plain: str) -> Iterator[re.Match[str]]:
-    """The numerals, looked for only where one of their characters stands: the whole pattern is slow to fail."""
+def _numerals(plain: str, where: re.Pattern[str]) -> Iterator[re.Match[str]]:
+    """The numerals, looked for only where some of their characters stand: the whole pattern is slow to fail."""
     after = 0
-    for run in _CHARACTER.finditer(plain):
-        match = (
-            _CHINESE.search(plain, max(after, run.start() - _LEAD), run.end() + _REACH)
-            if run.start() >= after
-            else None
-        )
-        if match is not None:
+    for start, stop in (run.span() for run in where.finditer(plain)):
+        while start >= after and (match := _CHINESE.search(plain, max(after, start - _LEAD), stop + _REACH)):
             after = match.end()
             yield match
 

@@ -20,6 +20,7 @@ class Pieces(Sequence[Piece]):
 
     def __init__(self, standing: tuple[Standing, ...]) -> None:
         self.standing = standing
+        self.texts = [entry[0].text for entry in standing]
         self._made: dict[int, Piece] = {}
         self._numbers: dict[int, int] = {}
 

@@ -87,7 +87,7 @@ class Lines:
     def residual(self, relation: Relation, place: int) -> Decimal | None:
         """By how much the relation is off there; None where it cannot be asked."""
         amounts = self.amounts(relation, place)
-        return sum((one.value * relation[line] for line, one in amounts.items()), Decimal(0)) if amounts else None
+        return _sum(amounts, relation) if amounts else None
 
     def amounts(self, relation: Relation, place: int) -> dict[int, Amount]:
         """The numbers of a relation at a place; empty if one is a text, kinds are mixed or too few are printed."""
@@ -103,8 +103,12 @@ class Lines:
         return amounts if len(shares) == 1 and not rates else {}
 
     def holds(self, relation: Relation, place: int) -> bool | None:
-        residual = self.residual(relation, place)
-        return None if residual is None else abs(residual) <= slack(self.amounts(relation, place).values())
+        amounts = self.amounts(relation, place)
+        return abs(_sum(amounts, relation)) <= slack(amounts.values()) if amounts else None
+
+
+def _sum(amounts: Mapping[int, Amount], relation: Relation) -> Decimal:
+    return sum((one.value if relation[line] > 0 else -one.value for line, one in amounts.items()), Decimal(0))
 
 
 def slack(amounts: Iterable[Amount]) -> Decimal:

@@ -7,6 +7,7 @@ long text up in an array of code points: `str.translate` takes ten times as long
 
 from __future__ import annotations
 
+import re
 import unicodedata
 
 import numpy as np
@@ -27,7 +28,8 @@ _HALF = (
     | dict.fromkeys(map(ord, _JOINING_SPACES), JOINED)
     | {0x3000: " ", 0xFFE5: "¥", 0xFFE1: "£"}
 )
-
+#: What `half` changes: most texts have none of it, and a search is quicker than a translation.
+_WIDE = re.compile(f"[{re.escape(''.join(map(chr, _HALF)))}]")
 
 #: Above this length an array pays.
 _LONG = 200
@@ -60,8 +62,10 @@ _FOLD_POINTS: NDArray[np.uint32] = np.full(_POINTS, _UNKNOWN, dtype=np.uint32)
 
 def half(text: str) -> str:
     """Full-width forms, dashes and quotes as ASCII; of the same length as the text."""
+    if text.isascii() or not _WIDE.search(text):
+        return text
     if len(text) < _LONG:
-        return text if text.isascii() else text.translate(_HALF)
+        return text.translate(_HALF)
     return _text(_HALF_POINTS[_points(text)])
 
 
