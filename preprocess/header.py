@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +14,7 @@ from preprocess.grids import Slot
 from preprocess.lattice import Lattice
 from preprocess.titles import INSIDE, titles_of
 from preprocess.units import unit_of
-from preprocess.words import Word
+from preprocess.words import Word, baselines, chunks
 
 #: In units of the font size: a title stands over the middle of its columns to this.
 _CENTRED: Final = 1.2
@@ -22,6 +23,9 @@ _OVER: Final = 0.5
 #: Points between pieces of one rule, and by which a rule may lie inside a title's box.
 _RULE_GAP: Final = 1.5
 _RULE_BELOW_EMS: Final = 0.9
+
+
+_FIELD: Final = re.compile(r"^[^:：()（）]{1,14}[:：](?!$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,13 +56,18 @@ class _Title:
 def header_slots(lattice: Lattice, words: Sequence[Word], rules: Sequence[BBox]) -> tuple[Slot, ...]:
     """The header's cells; empty if the grid's own are better kept (no header, or titles that lie across each other)."""
     inside = [word for word in words if word.y < lattice.ys[lattice.header_rows]]
-    if not lattice.header_rows or not inside:
+    if not lattice.header_rows or not inside or _is_form(inside):
         return ()
     columns = _columns(lattice, words)
     lines = titles_of(inside, lattice, _pieces(rules, lattice))
     titles = _placed(lines, columns, rules=_joined_rules(rules, lattice))
     levels = _levels(titles)
     return () if levels is None else tuple(_slots(lattice, titles, levels))
+
+
+def _is_form(words: Sequence[Word]) -> bool:
+    """Whether what stands above the figures is a form (Name: Li, Ward: 3), and no titles."""
+    return sum(1 for row in baselines(words) for chunk in chunks(row) if _FIELD.match(chunk.text)) > 1
 
 
 def _columns(lattice: Lattice, words: Sequence[Word]) -> list[_Column]:

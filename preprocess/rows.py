@@ -133,13 +133,17 @@ def _row_gaps(lattice: Lattice, words: Sequence[Word]) -> dict[int, float]:
 def _goes_on(above: Row, below: Row, gap: float, usual: float, lattice: Lattice) -> bool:
     """Whether the row below is the second line of the row above: not both have figures, and the text reads on."""
     over, under = _has_figure(above), _has_figure(below)
-    if (over and under) or (not under and not set(below) <= set(above)):
+    if (
+        (over and under)
+        or (not under and not set(below) <= set(above))
+        or (len(below) > 1 and set(below) == set(above))
+    ):
         return False
     size = below[min(below)][0].size
     if 0 not in below or 0 not in above:
         return not under and gap < _TIGHT * size < usual
     if is_cjk(below[0][0].text[0]):
-        return not under and gap < usual - _CLOSER * size
+        return not under and _fills(above[0], lattice) and gap < usual - _CLOSER * size
     if not (over or under) or (under and not _fills(above[0], lattice)):
         return False
     reads_on = bool(_GOES_ON.match(below[0][0].text)) or bool(_OPEN_END.search(above[0][-1].text))
