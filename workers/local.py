@@ -31,6 +31,7 @@ LOOK_EVERY_S = 0.5
 
 PROGRAMS = (
     Program("parse", ("worker", "parse")),
+    Program("parse-hot", ("worker", "parse-hot")),
     Program("gpu", ("worker", "gpu"), grace_s=DRAIN_S),
     Program("validate", ("worker", "validate")),
     Program("beat", ("beat",), grace_s=5.0),

@@ -33,13 +33,21 @@ def worker(kind: str) -> None:
 
 def parse_worker(use: Services) -> None:
     """PyMuPDF is not thread-safe: processes, each with a reader child of its own."""
+    _parse("parse", PARSE_QUEUES, use.settings.parse_concurrency, use)
 
+
+def parse_hot_worker(use: Services) -> None:
+    """One parser for hot documents alone: a thousand cold pages in every other one do not delay them."""
+    _parse("parse-hot", PARSE_QUEUES[:1], 1, use)
+
+
+def _parse(name: str, queues: tuple[str, ...], concurrency: int, use: Services) -> None:
     def start_reader(**_: object) -> None:
         # Beside, not before: Celery ends a process that is not up within four seconds.
         threading.Thread(target=start_child, args=[services().prepare], name="start-reader", daemon=True).start()
 
     worker_process_init.connect(start_reader, weak=False)
-    _celery("parse", PARSE_QUEUES, "prefork", use.settings.parse_concurrency, use)
+    _celery(name, queues, "prefork", concurrency, use)
 
 
 def validate_worker(use: Services) -> None:
@@ -60,6 +68,7 @@ def gpu_worker(use: Services) -> None:
 
 RUN: dict[str, Callable[[Services], None]] = {
     "parse": parse_worker,
+    "parse-hot": parse_hot_worker,
     "gpu": gpu_worker,
     "validate": validate_worker,
 }
