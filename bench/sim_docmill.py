@@ -59,6 +59,10 @@ class Docmill:
     # -- the policy's three verbs
 
     def add(self, job: Job) -> None:
+        if job.attempt:
+            # Its engine was lost: it waits again and is no longer in flight.
+            self._flying[job.route.queue] -= 1
+            self._lengths.pop(id(job), None)
         if job.route.heat is Heat.HOT:
             self._publish(job)
         else:

@@ -16,7 +16,7 @@ from typing import Any, Protocol
 import simpy
 
 from bench.engine_model import H100_BF16, H100_FP8, EngineModel, Gpu, Sequence
-from bench.sim_day import Day, Doc, arrivals
+from bench.sim_day import HOUR_S, Day, Doc, arrivals
 from docmill.types import Heat, Route
 from inference.lanes import Lane
 from inference.profile import Profile, load_profiles
@@ -44,8 +44,10 @@ class Hardware:
     #: Sequences of one engine: a long document's parts run side by side, so there may be more than slots.
     max_num_seqs: int = 32
     context_tokens: int = 4096
-    #: Failures of one engine a (real) day.
+    #: Assumption: failures of one engine in 24 hours; the rate does not grow when the day is made shorter.
     failures: float = 2.0
+    #: The hour at which the first engine dies in any case, or None.
+    dies_at: float | None = None
 
 
 @dataclass(slots=True)
@@ -200,16 +202,23 @@ class World:
 
     def _break(self, number: int) -> Any:
         """An engine dies at random moments and comes back."""
+        if self.hardware.dies_at is not None and number == 0:
+            yield self.env.timeout(self.day.at(self.hardware.dies_at))
+            yield from self._die(number)
         while self.hardware.failures:
-            yield self.env.timeout(self._chance.expovariate(self.hardware.failures / self.day.seconds))
-            self.up[number] = False
-            self.engines[number].fail()
-            lost, self.busy[number] = list(self.busy[number].values()), {}
-            yield self.env.timeout(RETRY_S)
-            for job in lost:
-                job.attempt += 1
-                self.policy.add(job)
-            self.fill()
-            yield self.env.timeout(RESTART_S)
-            self.up[number] = True
-            self.fill()
+            yield self.env.timeout(self._chance.expovariate(self.hardware.failures / (24 * HOUR_S)))
+            yield from self._die(number)
+
+    def _die(self, number: int) -> Any:
+        """Its jobs come back after a moment, the engine after its restart."""
+        self.up[number] = False
+        self.engines[number].fail()
+        lost, self.busy[number] = list(self.busy[number].values()), {}
+        yield self.env.timeout(RETRY_S)
+        for job in lost:
+            job.attempt += 1
+            self.policy.add(job)
+        self.fill()
+        yield self.env.timeout(RESTART_S)
+        self.up[number] = True
+        self.fill()

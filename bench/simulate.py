@@ -23,7 +23,7 @@ from bench.sim_docmill import Docmill, Options, docmill
 from bench.sim_world import Hardware, Job, Policy, World, celery_priorities, fifo, shortest_first
 
 P95_AIM_S, P99_AIM_S = 1.5, 2.0
-MOST_GPUS = 24
+MOST_GPUS = 16
 #: Assumption for the second part of the ablation: a card of 24 GB keeps this many tokens beside 16 GB of weights.
 SMALL_CACHE = 38_000
 SURGE = 1.6
@@ -107,6 +107,7 @@ def ablations(day: Day, hardware: Hardware) -> list[tuple[str, str, Outcome]]:
         ("small cache", "docmill", calm, small, whole),
         ("small cache", "all lengths together", calm, small, mixed),
         ("small cache", "no admission by cache", calm, small, Options(admission=False)),
+        ("an engine dies at 10:00", "docmill", calm, replace(hardware, dies_at=10.0), whole),
         (f"peaks x {SURGE}", "docmill", rush, hardware, whole),
         (f"peaks x {SURGE}", "no ladder", rush, hardware, Options(ladder=False)),
     ]
