@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, delete, func, select, update
+from sqlalchemy import Connection, and_, delete, exists, func, select, update
 from sqlalchemy.dialects.postgresql import insert
 
 from docmill.codec import builtins, pack, unpack
@@ -134,6 +134,23 @@ def finish_infer(connection: Connection, claim: Claim, extraction: Extraction) -
         )
     )
     record_event(connection, "validating", job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
+
+
+def repeated_reading(connection: Connection, claim: Claim) -> Extraction | None:
+    """The reading that may stand for that of the claimed document, if there is one."""
+    same_text = documents.c.near_duplicate_of == jobs.c.document_id, documents.c.similarity == rules.SAME_TEXT
+    same_question = jobs.c.profile == claim.profile, jobs.c.profile_version == claim.profile_version
+    found = connection.execute(
+        select(jobs.c.job_id)
+        .join(documents, and_(*same_text))
+        .where(
+            documents.c.document_id == claim.document_id,
+            *same_question,
+            jobs.c.status == Status.DONE,
+            ~exists().where(reviews.c.job_id == jobs.c.job_id),
+        )
+    ).scalar_one_or_none()
+    return latest_extraction(connection, found) if found is not None else None
 
 
 def latest_extraction(connection: Connection, job_id: str) -> Extraction:

@@ -104,6 +104,10 @@ class JobStore:
         finish.finish_parse(connection, claim, prepared, route, likeness=likeness)
 
     @transactional
+    def repeated_reading(self, connection: Connection, claim: Claim) -> Extraction | None:
+        return finish.repeated_reading(connection, claim)
+
+    @transactional
     def finish_infer(self, connection: Connection, claim: Claim, extraction: Extraction) -> None:
         finish.finish_infer(connection, claim, extraction)
 

@@ -15,7 +15,7 @@ from sqlalchemy import Connection, select, text, update
 
 from docmill.codec import pack, unpack
 from docmill.likeness import Facts, Likeness, differences, jaccard
-from storage.rules import SIMILAR
+from storage.rules import SAME_TEXT, SIMILAR
 from storage.schema import documents, likenesses
 
 #: Documents of a band that are looked at: as many with the same facts, and as many others.
@@ -99,7 +99,7 @@ def link_near_duplicate(connection: Connection, tenant: str, document_id: str, l
     link = best_link(like, candidates)
     if link is not None:
         _save_link(connection, document_id, like.facts, link)
-    if link is None or not (link.repeats and link.similarity == 1.0):
+    if link is None or not (link.repeats and link.similarity == SAME_TEXT):
         connection.execute(_INSERT, {**own, "shingles": like.shingles, "facts": pack(like.facts)})
     return link
 

@@ -140,6 +140,13 @@ class Jobs(Protocol):
         """Save document facts and tables, link it to one that it repeats, queue the job. Raises StaleAttempt."""
         ...
 
+    def repeated_reading(self, claim: Claim) -> Extraction | None:
+        """How the document was read that the claimed one repeats to the last shingle, with the same profile.
+
+        None unless that reading was accepted and no person had to look at it.
+        """
+        ...
+
     def finish_infer(self, claim: Claim, extraction: Extraction) -> None:
         """Save the extraction and its cost, hand the job to validation. Raises StaleAttempt."""
         ...

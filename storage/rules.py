@@ -9,8 +9,10 @@ from storage.ports import HELD_AS, WAITS_FOR, Claim, Order
 #: By when a request that somebody waits for is overdue.
 IMMEDIATE_DEADLINE_S = 60
 
-#: Estimated Jaccard from which two documents are linked.
+#: Jaccard index of shingles from which two documents are linked.
 SIMILAR = 0.8
+#: Only then work is shared: one clause more or less could be what a profile asks for.
+SAME_TEXT = 1.0
 
 #: What the verdict of a validation makes of a job.
 ENDS_AS = {

@@ -16,10 +16,11 @@ from typing import Final
 from docmill.codec import pack, unpack
 from docmill.errors import EngineDead, EngineUnavailable, StaleAttempt
 from docmill.log import logger, say
-from docmill.types import Heat, Part, PreparedDocument, Route, Status
+from docmill.types import Extraction, Heat, Part, PreparedDocument, Route, Status
 from inference.extract import ExtractConfig, extract
 from inference.profile import Profile, get
 from inference.prompt import Objections, overhead
+from inference.reuse import reuse
 from inference.route import better_lane, queue_name
 from preprocess.budget import split
 from preprocess.dedup import likeness
@@ -59,11 +60,13 @@ def infer(claim: Claim, use: Services) -> None:
     objections = _objections(claim, profile, use)
     parts = split(prepared, _room(profile, claim.route, objections, use))
     config = replace(_extract_config(claim, claim.route, use), objections=objections)
-    with watched(claim, use):
-        extraction = use.engine.call(
-            lambda engine: extract(parts, profile, engine, config),
-            timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
-        )
+    extraction = _shared(claim, parts, profile, use)
+    if extraction is None:
+        with watched(claim, use):
+            extraction = use.engine.call(
+                lambda engine: extract(parts, profile, engine, config),
+                timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
+            )
     use.store.finish_infer(claim, extraction)
     wake(claim.route, use)
     use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
@@ -164,6 +167,16 @@ def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
         return None
     prepared = load_prepared(claim.document_id, use)
     return prepared if prepared.parser == PARSER else None
+
+
+def _shared(claim: Claim, parts: tuple[Part, ...], profile: Profile, use: Services) -> Extraction | None:
+    """The reading of a document with the same text and facts, if its values stand here too; else the model reads."""
+    again = claim.retries or claim.rejections
+    earlier = None if again else use.store.repeated_reading(claim)
+    shared = reuse(earlier, parts, profile) if earlier is not None else None
+    if shared is not None:
+        say(log, "shared", job_id=claim.job_id)
+    return shared
 
 
 def _objections(claim: Claim, profile: Profile, use: Services) -> Objections:

@@ -623,6 +623,36 @@ def test_a_document_parsed_again_for_another_profile_is_not_linked_to_one_that_r
     assert {backend.link(later)["near_duplicate_of"] for later in (second, third)} == {first}
 
 
+def test_a_reading_that_was_accepted_stands_for_a_document_of_the_same_text(backend: Backend) -> None:
+    store = backend.store
+    through_parse(store, first := accepted(store, b"1"), likeness=like())
+    through_parse(store, second := accepted(store, b"2"), likeness=like())
+    claim = claimed(store, second, Stage.INFER)
+    assert store.repeated_reading(claim) is None
+    through_all(store, first)
+    assert store.repeated_reading(claim) == extraction()
+
+
+@pytest.mark.parametrize(
+    ("likeness", "profile", "outcome"),
+    [
+        (like(7), "risk-report", Outcome.PASS),
+        (like(amount="52"), "risk-report", Outcome.PASS),
+        (like(), "screening", Outcome.PASS),
+        (like(), "risk-report", Outcome.REVIEW),
+    ],
+    ids=["other words", "another amount", "another profile", "to be reviewed"],
+)
+def test_no_reading_stands_for_a_document_where_anything_differs(
+    backend: Backend, likeness: Likeness, profile: str, outcome: Outcome
+) -> None:
+    store = backend.store
+    through_parse(store, first := accepted(store, b"1"), likeness=like())
+    through_all(store, first, outcome)
+    through_parse(store, second := accepted(store, b"2", profile=profile), likeness=likeness)
+    assert store.repeated_reading(claimed(store, second, Stage.INFER)) is None
+
+
 # ---------------------------------------------------------------- waiting and messages
 
 

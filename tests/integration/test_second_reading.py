@@ -1,4 +1,4 @@
-"""A reading that the rules reject is read again: on the best lane above its own, and told what was wrong."""
+"""Documents that are read twice, on the best lane and told what was wrong, and documents that are not read at all."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from sqlalchemy import Engine
 
 from docmill.codec import pack
 from docmill.likeness import LIKE_NOTHING
-from docmill.types import Chunk, Piece
+from docmill.types import Chunk, Piece, Record
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
 from inference.profile import load_profiles
+from preprocess.dedup import likeness_of
 from storage.blobs import prepared_key
 from storage.ports import Stage
 from tests.jobs import accepted, claimed, extraction, route
@@ -26,7 +27,8 @@ from workers.services import Services
 from workers.settings import Settings
 
 PROFILE = load_profiles()["transaction-monitoring"]
-DOCUMENT = typed("Account number: ACC-100245\nTransaction amount: USD 12,000.50\nTransaction date: 15 March 2024")
+TEXT = "Account number: ACC-100245\nTransaction amount: USD 12,000.50\nTransaction date: 15 March 2024"
+DOCUMENT = typed(TEXT)
 LANES = """
 - {name: small, engine: stub, model: "0", precision: none, context_tokens: 4096, quality: 0}
 - {name: large, engine: stub, model: "0", precision: none, context_tokens: 4096, quality: 2}
@@ -90,3 +92,30 @@ def test_a_rejected_reading_is_read_again_on_the_best_lane_and_told_what_was_wro
     run(Stage.VALIDATE, job_id, use)
     ended = use.store.record(job_id)
     assert (ended.status, ended.result) == ("done", RIGHT)
+
+
+def read(use: Services, data: bytes, text: str) -> Record:
+    """A document of this text through the stages."""
+    job_id = accepted(use.store, data, profile=PROFILE.name, window_s=86400)
+    claim = claimed(use.store, job_id, Stage.PARSE)
+    pages = typed(text).pages
+    chunks = tuple(Chunk(block.printed.text, 10, 1, (Piece(block.printed, 1),)) for block in pages[0].blocks)
+    prepared = replace(DOCUMENT, document_id=claim.document_id, pages=pages, chunks=chunks, tokens=30)
+    use.blobs.put(prepared_key(claim.document_id), pack(prepared))
+    use.store.finish_parse(claim, prepared, route(lane="small"), likeness=likeness_of(text))
+    run(Stage.INFER, job_id, use)
+    run(Stage.VALIDATE, job_id, use)
+    return use.store.record(job_id)
+
+
+def test_of_two_documents_with_the_same_text_the_model_reads_one(use: Services, stub: StubEngine) -> None:
+    first, second = read(use, b"1", TEXT), read(use, b"2", TEXT + ".")
+    assert [first.status, second.status] == ["done", "done"]
+    assert first.result == second.result == RIGHT
+    assert len(stub.requests) == 1
+
+
+def test_a_document_with_another_amount_is_read_for_itself(use: Services, stub: StubEngine) -> None:
+    read(use, b"1", TEXT)
+    read(use, b"2", TEXT.replace("12,000.50", "12,000.51"))
+    assert len(stub.requests) == 2
