@@ -22,9 +22,9 @@ _SMALL = {
 _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _WORDS = "|".join(sorted({*_SMALL, *_LARGE, "hundred"} - {"a"}, key=len, reverse=True))
 #: The end of a number word before an order of magnitude, or of tens before a hyphen: where a numeral may be.
-_LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:\s+|\s*-\s*)(?:and\s+|an?\s+)?(?:{_WORDS})\b")
-_MARKS = ("hundred", "thousand", "million", "billion", "trillion")
-_TENS = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
+_LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:\s+|\s*-\s*)(?:and\s+|an?\s+)?(?:{_WORDS})\b", re.IGNORECASE)
+_MARKS = (b"hundred", b"thousand", b"million", b"billion", b"trillion")
+_TENS = (b"twenty", b"thirty", b"forty", b"fifty", b"sixty", b"seventy", b"eighty", b"ninety")
 #: As far as a numeral in words reaches.
 _REACH = 200
 _NUMBER = re.compile(rf"\b(?:a\s+)?(?:{_WORDS})(?:(?:\s*-\s*|\s+(?:and\s+|an?\s+)?)(?:{_WORDS}))*\b", re.IGNORECASE)
@@ -46,12 +46,11 @@ def scan_words(plain: str) -> Iterator[tuple[int, int, Decimal, Decimal | None]]
 
 def _numerals(plain: str) -> Iterator[re.Match[str]]:
     """The runs of number words. Most orders of magnitude follow digits (5.2 million): there no pattern is tried."""
-    lower, after = plain.lower(), 0
-    if len(lower) != len(plain):
-        return
+    # Bytes are put into small letters ten times as quickly as text, and no letter of these words is lost.
+    lower, after = plain.encode("latin-1", "replace").lower(), 0
     for at in sorted((*_tens(lower), *(offset for mark in _MARKS for offset in _every(mark, lower)))):
         first = max(after, at - _REACH)
-        if at < after or not _LIKELY.search(lower, max(first, at - 24), at + 12):
+        if at < after or not _LIKELY.search(plain, max(first, at - 24), at + 12):
             continue
         for match in _NUMBER.finditer(plain, first, at + _REACH):
             if match.start() <= at < match.end():
@@ -59,12 +58,12 @@ def _numerals(plain: str) -> Iterator[re.Match[str]]:
                 yield match
 
 
-def _tens(lower: str) -> Iterator[int]:
+def _tens(lower: bytes) -> Iterator[int]:
     """Where tens end before a hyphen or a blank."""
-    return (at for mark in ("ty-", "ty ") for at in _every(mark, lower) if lower.endswith(_TENS, 0, at + 2))
+    return (at for mark in (b"ty-", b"ty ") for at in _every(mark, lower) if lower.endswith(_TENS, 0, at + 2))
 
 
-def _every(mark: str, text: str) -> Iterator[int]:
+def _every(mark: bytes, text: bytes) -> Iterator[int]:
     offset = text.find(mark)
     while offset >= 0:
         yield offset

@@ -20,6 +20,7 @@ from docmill.types import BBox, Citation, Page, PreparedDocument, Printed, Table
 from validation.dates import MAY_BE_DATE, order_of, scan_spans
 from validation.grid import Frame, Grid
 from validation.index import BREAK, Index
+from validation.numbers import readings
 from validation.places import DateAt, NumberAt, Pieces, Place, Standing, begins_inside, cut, ends_inside
 from validation.region import text_in
 from validation.text import fold, fold_places, half
@@ -304,5 +305,6 @@ def _apart(one: BBox | None, other: BBox) -> float:
 
 
 def forget() -> None:
-    """Let go of the facts that are kept."""
+    """Let go of the facts that are kept, and of the numbers that were read for them."""
     _measured.clear()
+    readings.cache_clear()

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
+from functools import lru_cache
 
 from validation.chinese import CHARACTERS, DIGITS, chinese_amount, own_scale
 from validation.english import scan_words
@@ -128,6 +129,7 @@ def parse_number(text: str) -> Number | None:
     return next(iter(readings(text)), None)
 
 
+@lru_cache(8192)
 def readings(text: str, *, comma: bool = False) -> tuple[Number, ...]:
     """What the whole text may mean as a number, likeliest first; brackets may be those of a sentence.
 
@@ -364,6 +366,8 @@ def _share(printed: str) -> str:
 
 def _chinese(plain: str, *, single: bool = False) -> Iterator[Found]:
     """Numerals in characters. One alone (一) is mostly a word, so it counts only with a unit or if it is asked for."""
+    if not any(character in plain for character in CHARACTERS):
+        return
     for match in _numerals(plain, _CHARACTER if single else _LIKELY):
         marked = match["unit"] or match["foreign"] or match["of"]
         if not (marked or single) and len(match["whole"]) < 2:

@@ -68,14 +68,21 @@ class Lines:
 
     def amount(self, line: int, place: int) -> Amount | None:
         """The number there; None for a text."""
-        at = (place, line) if self.across else (line, place)
-        if at not in self._amounts:
-            self._amounts[at] = self._read(at)
-        return self._amounts[at]
+        return self.at(place)[line]
+
+    def at(self, place: int) -> Mapping[int, Amount | None]:
+        """The numbers there by line, each read when asked for."""
+        if place not in self._places:
+            self._places[place] = _Place(self, place)
+        return self._places[place]
 
     @cached_property
-    def _amounts(self) -> dict[tuple[int, int], Amount | None]:
+    def _places(self) -> dict[int, _Place]:
         return {}
+
+    def read(self, line: int, place: int) -> Amount | None:
+        """What is printed there, looked at anew."""
+        return self._read((place, line) if self.across else (line, place))
 
     def _read(self, at: tuple[int, int]) -> Amount | None:
         cell = self.grid.cells.get(at)
@@ -91,7 +98,8 @@ class Lines:
 
     def amounts(self, relation: Relation, place: int) -> dict[int, Amount]:
         """The numbers of a relation at a place; empty if one is a text, kinds are mixed or too few are printed."""
-        found = {line: self.amount(line, place) for line in relation}
+        here = self.at(place)
+        found = {line: here[line] for line in relation}
         amounts = {line: one for line, one in found.items() if one is not None}
         printed = [one for one in amounts.values() if one.cell is not None]
         whole = next(reversed(relation))
@@ -105,6 +113,15 @@ class Lines:
     def holds(self, relation: Relation, place: int) -> bool | None:
         amounts = self.amounts(relation, place)
         return abs(_sum(amounts, relation)) <= slack(amounts.values()) if amounts else None
+
+
+class _Place(dict[int, "Amount | None"]):
+    def __init__(self, lines: Lines, place: int) -> None:
+        self._lines, self._at = lines, place
+
+    def __missing__(self, line: int) -> Amount | None:
+        self[line] = found = self._lines.read(line, self._at)
+        return found
 
 
 def _sum(amounts: Mapping[int, Amount], relation: Relation) -> Decimal:

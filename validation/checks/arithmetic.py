@@ -127,8 +127,8 @@ def _fitting(grid: Grid, lines: Lines, labels: Sequence[str], row: int) -> Relat
     """The run of rows above that makes the row in some column: with all rows, or without the totals among them."""
     lowest = max(grid.head_rows, row - _MOST_PARTS)
     above = [part for part in range(row - 1, lowest - 1, -1)]
-    leaves = [part for part in above if not _SUM.search(labels[part])]
     others = [part for part in above if _SUM.search(labels[part])]
+    leaves = [part for part in above if part not in others]
     for place in lines.places:
         for run in (leaves, others, above):
             found = _run(lines, run, row, place)
@@ -139,12 +139,13 @@ def _fitting(grid: Grid, lines: Lines, labels: Sequence[str], row: int) -> Relat
 
 def _run(lines: Lines, run: Sequence[int], row: int, place: int) -> Relation | None:
     """The shortest beginning of a run that makes the row at a place, of at least two numbers."""
-    whole = lines.amount(row, place)
+    here = lines.at(place)
+    whole = here[row]
     if whole is None or whole.cell is None or not whole.value:
         return None
     total, printed = Decimal(0), 0
     for length, part in enumerate(run, 1):
-        one = lines.amount(part, place)
+        one = here[part]
         if one is None:
             continue
         total, printed = total + one.value, printed + bool(one.cell)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import yaml
@@ -17,11 +17,13 @@ from validation.aligned import heads_above
 from validation.case import Case, Hit, hit_at
 from validation.columns import Heading, heading_of
 from validation.dates import parse_date
+from validation.facts import Facts
 from validation.fields import at
 from validation.grid import Grid
 from validation.grounding import Ground, Grounding
 from validation.labels import labels_of, stands_beside, stands_with
 from validation.places import Place
+from validation.relative import document_date
 from validation.text import half
 
 GLOSSARY = Path(__file__).parent.parent / "rulesets" / "glossary.table.yaml"
@@ -140,7 +142,7 @@ def _wrong_column(case: Case, places: Sequence[Place], wanted: Heading, *, stric
                 return None
             wrong.append(head)
             continue
-        headings = _headings(grid, case)
+        headings = case.facts.once(("headings", grid.table.table_id), partial(_headings, grid, case.facts))
         mine = headings.get(place.piece.col)
         right = [col for col, heading in headings.items() if heading.meets(wanted)]
         if not mine or not right or place.piece.col in right or _unlike(headings, right, strict):
@@ -161,10 +163,10 @@ def _unlike(headings: Mapping[int, Heading], right: Sequence[int], strict: bool)
     return not strict and len(right) == len(headings)
 
 
-def _headings(grid: Grid, case: Case) -> Mapping[int, Heading]:
+def _headings(grid: Grid, facts: Facts) -> Mapping[int, Heading]:
     """The periods of a table's columns, of those that name one."""
     found = {
-        col: heading_of(" ".join(grid.heads(grid.head_rows, col)), lambda: case.document_date)
+        col: heading_of(" ".join(grid.heads(grid.head_rows, col)), partial(document_date, facts))
         for col in range(1, grid.table.cols)
     }
     return {col: heading for col, heading in found.items() if heading is not None}

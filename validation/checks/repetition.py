@@ -20,12 +20,15 @@ _DOUBLED = re.compile(
     r"|(?P<zh>[\u3400-\u9fff]{2,20})(?:或者?|还是|/)(?P=zh)(?![\u3400-\u9fff])",
     re.IGNORECASE,
 )
+#: What stands between two alternatives: without it the slow pattern is not tried.
+_EITHER = re.compile(r"[/|或还]|\s(?:or|and/or|versus|vs)\b", re.IGNORECASE)
 #: Below this many n-grams, one natural repetition is a large share.
 _FEWEST = 20
 #: A loop is looked for in the last characters: this many are enough for three turns of a long sentence.
 _TAIL = 900
 #: Turns of a short unit (ha ha ha) must make up this many characters to be a loop.
 _LOOP_LENGTH = 12
+_ENCODER = json.JSONEncoder(sort_keys=True, ensure_ascii=False)
 
 
 def ngrams(case: Case, *, share: float = 0.1, n: int = 4) -> Iterator[Hit]:
@@ -51,7 +54,8 @@ def tail(case: Case, *, times: int = 3) -> Iterator[Hit]:
 def alternatives(case: Case) -> Iterator[Hit]:
     """Two alternatives that are one: "high or high", "low / low", 高或高."""
     for leaf in case.leaves:
-        match = _DOUBLED.search(half(leaf.text)) if isinstance(leaf.value, str) and leaf.source != "number" else None
+        text = half(leaf.text) if isinstance(leaf.value, str) and leaf.source != "number" else ""
+        match = _DOUBLED.search(text) if _EITHER.search(text) else None
         if match and not (leaf.grounded and case.facts.find(match.group())):
             yield Hit(path=leaf.path, text=match.group(), detail=match["said"] or match["zh"])
 
@@ -59,7 +63,7 @@ def alternatives(case: Case) -> Iterator[Hit]:
 def items(case: Case, *, times: int = 3) -> Iterator[Hit]:
     """A list that holds the same object `times` times."""
     for path, entries in _lists(case.extraction.result, ""):
-        counts = Counter(json.dumps(entry, sort_keys=True, ensure_ascii=False) for entry in entries if entry)
+        counts = Counter(map(_ENCODER.encode, filter(None, entries if len(entries) >= times else ())))
         for entry, count in counts.items():
             if count >= times:
                 yield Hit(path=path, text=entry[:80], detail=str(count))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from functools import lru_cache
 
 from validation.case import Case, Hit, hit_at
 from validation.fields import descriptions, example_values
@@ -34,10 +35,9 @@ def copied(case: Case) -> Iterator[Hit]:
 
 def leaked(case: Case) -> Iterator[Hit]:
     """A value that the document does not have, and the prompt's worked example has."""
-    examples = _letters(" ".join((*case.prompt, *example_values(case.schema))))
-    for grounding in case.grounded:
+    for grounding in (one for one in case.grounded if one.ground != Ground.FOUND):
         said = _letters(grounding.leaf.text)
-        if grounding.ground != Ground.FOUND and len(said) >= _TELLING and said in examples:
+        if len(said) >= _TELLING and said in _letters(" ".join((*case.prompt, *example_values(case.schema)))):
             yield hit_at(grounding)
 
 
@@ -45,5 +45,6 @@ def _sentences(text: str) -> Iterator[str]:
     return (_letters(part) for part in re.split(r"[.!?;。！？；\n]+", text))
 
 
+@lru_cache(256)
 def _letters(text: str) -> str:
     return "".join(filter(str.isalnum, half(text).lower()))
