@@ -29,7 +29,10 @@ LADDER = (
 )
 
 
-def climb(seconds: Iterable[int], qps: float | None, state: State = State()) -> tuple[State, list[tuple[int, str]]]:  # noqa: B008  # frozen
+FOOT = State()
+
+
+def climb(seconds: Iterable[int], qps: float | None, state: State = FOOT) -> tuple[State, list[tuple[int, str]]]:
     """Let the seconds pass at this rate; the state at the end, and every change with its second."""
     readings = {} if qps is None else {Reading.REQUESTS_PER_SECOND: qps}
     changes = []
