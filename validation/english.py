@@ -22,7 +22,7 @@ _SMALL = {
 _LARGE = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
 _WORDS = "|".join(sorted({*_SMALL, *_LARGE, "hundred"} - {"a"}, key=len, reverse=True))
 #: The end of a number word before an order of magnitude, or of tens before a hyphen: where a numeral may be.
-_LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:\s+|\s*-\s*)(?:and\s+|an?\s+)?(?:{_WORDS})\b", re.IGNORECASE)
+_LIKELY = re.compile(rf"(?:{_WORDS}|\ba)(?:[\s?]+|[\s?]*-[\s?]*)(?:and[\s?]+|an?[\s?]+)?(?:{_WORDS})\b".encode())
 _MARKS = (b"hundred", b"thousand", b"million", b"billion", b"trillion")
 _TENS = (b"twenty", b"thirty", b"forty", b"fifty", b"sixty", b"seventy", b"eighty", b"ninety")
 #: As far as a numeral in words reaches.
@@ -46,11 +46,15 @@ def scan_words(plain: str) -> Iterator[tuple[int, int, Decimal, Decimal | None]]
 
 def _numerals(plain: str) -> Iterator[re.Match[str]]:
     """The runs of number words. Most orders of magnitude follow digits (5.2 million): there no pattern is tried."""
-    # Bytes are put into small letters ten times as quickly as text, and no letter of these words is lost.
-    lower, after = plain.encode("latin-1", "replace").lower(), 0
+    # Bytes are put into small letters ten times as quickly as text; a blank that they do not know becomes a “?”.
+    lower, after = plain.encode("ascii", "replace").lower(), 0
     for at in sorted((*_tens(lower), *(offset for mark in _MARKS for offset in _every(mark, lower)))):
         first = max(after, at - _REACH)
-        if at < after or not _LIKELY.search(plain, max(first, at - 24), at + 12):
+        if (
+            at < after
+            or lower[max(0, at - 2) : at - 1].isdigit()
+            or not _LIKELY.search(lower, max(first, at - 24), at + 12)
+        ):
             continue
         for match in _NUMBER.finditer(plain, first, at + _REACH):
             if match.start() <= at < match.end():

@@ -117,7 +117,7 @@ _SIMPLE = re.compile(
     r"(?P<share>%)?(?P<close>\))?"
 )
 #: Without one of these nothing is a number.
-_MAY_BE = re.compile(f"[0-9{CHARACTERS}]|hundred|thousand|million|billion|ty", re.IGNORECASE)
+_MAY_BE = re.compile(f"[0-9{CHARACTERS}]|hundred|thousand|million|billion|[enrfxvh]ty", re.IGNORECASE)
 _WORD_BEFORE = re.compile(r"[A-Za-z_]-?$")
 _EITHER = re.compile("[1-9][0-9]{0,2}[.,][0-9]{3}")
 _LEADING_ZERO = re.compile("0[0-9]")

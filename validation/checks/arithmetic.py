@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
-from functools import partial
+from functools import lru_cache, partial
 
 from docmill.types import Cell
 from validation.case import Case, Hit
@@ -21,6 +21,7 @@ from validation.sums import Lines, Relation, Slip, broken, one_slip, rounding
 
 _TOTAL = re.compile(r"^\W*(合\s*计|总\s*计|共\s*计|grand\s+total|total|sum)\W*$", re.IGNORECASE)
 _SUM = re.compile(r"合\s*计|总\s*计|共\s*计|小\s*计|总\s*额|\b(?:sub-?\s?)?totals?\b|^net\b|净额$|净值$", re.IGNORECASE)
+_SUM_WORDS = ("计", "额", "值", "total", "net")
 _NESTED = re.compile(r"小\s*计|其\s*中|减：|减:|加：|加:|sub-?\s?total|of which|less:|net |total", re.IGNORECASE)
 #: So many rows above a total are tried as its parts.
 _MOST_PARTS = 60
@@ -113,7 +114,7 @@ def _row_totals(lines: Lines) -> Iterator[tuple[Relation, bool]]:
     labels = [_label(grid, row) for row in range(grid.table.rows)]
     first = next((row for row in range(grid.head_rows, len(labels)) if _TOTAL.match(labels[row])), None)
     plain = first is not None and not any(_NESTED.search(label) for label in labels[grid.head_rows : first])
-    for row in (row for row in range(grid.head_rows + _FEWEST_ROWS, len(labels)) if _SUM.search(labels[row])):
+    for row in (row for row in range(grid.head_rows + _FEWEST_ROWS, len(labels)) if _is_sum(labels[row])):
         if row == first and plain:
             # More than one column must bear it out where a column might be an average.
             yield {part: 1 for part in range(grid.head_rows, row)} | {row: -1}, True
@@ -123,11 +124,18 @@ def _row_totals(lines: Lines) -> Iterator[tuple[Relation, bool]]:
             yield fitting, False
 
 
+@lru_cache(1024)
+def _is_sum(label: str) -> bool:
+    """Whether a label is that of a total; the words are looked for first, as the pattern is slow to fail."""
+    lower = label.lower()
+    return any(word in lower for word in _SUM_WORDS) and _SUM.search(label) is not None
+
+
 def _fitting(grid: Grid, lines: Lines, labels: Sequence[str], row: int) -> Relation | None:
     """The run of rows above that makes the row in some column: with all rows, or without the totals among them."""
     lowest = max(grid.head_rows, row - _MOST_PARTS)
     above = [part for part in range(row - 1, lowest - 1, -1)]
-    others = [part for part in above if _SUM.search(labels[part])]
+    others = [part for part in above if _is_sum(labels[part])]
     leaves = [part for part in above if part not in others]
     for place in lines.places:
         for run in (leaves, others, above):
