@@ -117,7 +117,7 @@ class Controller:
         }
 
     def _lanes(self, told: Mapping[str, list[Report]], shares: Mapping[str, float]) -> dict[str, LaneState]:
-        backlog, lengths = self._use.control.backlog(), self._use.control.cold_lengths()
+        backlog, lengths = self._use.backlog.value(), self._use.control.cold_lengths()
         return {
             name: lane_state(
                 lane,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Generic, TypeVar
 
 from docmill.log import logger, say
 from inference.degrade import Action, Ladder, Reading, State, actions, names, step
@@ -13,6 +13,7 @@ from inference.lanes import Lane
 from storage.control import ControlStore
 
 log = logger("ladder")
+T = TypeVar("T")
 
 #: A process looks at the database no more often than this.
 GLANCE_S = 1.0
@@ -47,18 +48,28 @@ def kept_of(state: State, ladder: Ladder) -> dict[str, Any]:
     }
 
 
+class Fresh(Generic[T]):
+    """A value that is asked for again once it is older than `for_s`."""
+
+    def __init__(self, ask: Callable[[], T], for_s: float) -> None:
+        self._ask, self._for_s = ask, for_s
+        self._held: tuple[float, T] | None = None
+
+    def value(self) -> T:
+        if self._held is None or time.monotonic() - self._held[0] > self._for_s:
+            self._held = (time.monotonic(), self._ask())
+        return self._held[1]
+
+
 class Glance:
     """The ladder's state, at most a second old."""
 
     def __init__(self, control: ControlStore, ladder: Ladder) -> None:
-        self._control, self._ladder = control, ladder
-        self._state, self._until = State(), 0.0
+        self._ladder = ladder
+        self._state = Fresh(lambda: state_of(control.ladder()), GLANCE_S)
 
     def state(self) -> State:
-        if time.monotonic() >= self._until:
-            self._state = state_of(self._control.ladder())
-            self._until = time.monotonic() + GLANCE_S
-        return self._state
+        return self._state.value()
 
     def steps(self) -> tuple[str, ...]:
         """The names of the steps that are taken now."""

@@ -26,7 +26,7 @@ from storage.jobs import JobStore
 from storage.ports import Stage
 from validation.rules import Ruleset, load_rulesets
 from workers.engine_report import Watch
-from workers.ladder import Glance
+from workers.ladder import Fresh, Glance
 from workers.lease import Leases
 from workers.policy import VERDICTS, VerdictPolicy, load_policy
 from workers.publish import Publisher
@@ -34,6 +34,8 @@ from workers.settings import Settings, settings
 
 #: The lane that runs where no lane file is given.
 LAPTOP_LANE = "cpu"
+#: How old the count of the backlog may be.
+BACKLOG_S = 10.0
 
 
 @dataclass
@@ -99,6 +101,11 @@ class Services:
     @cached_property
     def glance(self) -> Glance:
         return Glance(self.control, self.ladder)
+
+    @cached_property
+    def backlog(self) -> Fresh[dict[str, list[tuple[float, int]]]]:
+        """What waits by lane and deadline: to count a million jobs takes a while, and deadlines are hours away."""
+        return Fresh(self.control.backlog, BACKLOG_S)
 
     @cached_property
     def watch(self) -> Watch:

@@ -11,7 +11,7 @@ from inference.degrade import Reading, State, load_ladder
 from inference.lanes import load_lanes
 from workers.controller import by_lane, lane_state, readings_of
 from workers.engine_report import ENOUGH, Report, Watch
-from workers.ladder import cheapest_first, kept_of, state_of
+from workers.ladder import Fresh, cheapest_first, kept_of, state_of
 
 LANES = load_lanes()
 FP16 = LANES["fp16"]
@@ -78,6 +78,13 @@ def test_the_ladders_state_survives_the_database() -> None:
     assert state_of(kept) == state
     assert kept["steps"] == ["cheaper-precision", "no-logprobs"]
     assert state_of({}) == State()
+
+
+def test_a_fresh_value_is_asked_for_again_only_when_it_is_old() -> None:
+    asked = iter(range(9))
+    lasting, passing = Fresh(lambda: next(asked), for_s=60), Fresh(lambda: next(asked), for_s=-1)
+    assert [lasting.value(), lasting.value()] == [0, 0]
+    assert [passing.value(), passing.value()] == [1, 2]
 
 
 def test_the_cheaper_lane_comes_first_and_lanes_that_do_not_run_here_fall_away() -> None:
