@@ -50,11 +50,8 @@ def _numerals(plain: str) -> Iterator[re.Match[str]]:
     lower, after = plain.encode("ascii", "replace").lower(), 0
     for at in sorted((*_tens(lower), *(offset for mark in _MARKS for offset in _every(mark, lower)))):
         first = max(after, at - _REACH)
-        if (
-            at < after
-            or lower[max(0, at - 2) : at - 1].isdigit()
-            or not _LIKELY.search(lower, max(first, at - 24), at + 12)
-        ):
+        of_digits = lower[max(0, at - 2) : at - 1].isdigit()
+        if at < after or of_digits or not _LIKELY.search(lower, max(first, at - 24), at + 12):
             continue
         for match in _NUMBER.finditer(plain, first, at + _REACH):
             if match.start() <= at < match.end():

@@ -301,3 +301,13 @@ def test_a_range_has_two_ends_of_one_unit(text: str, low: str, high: str, unit: 
 @pytest.mark.parametrize("text", ["2024-05-06", "a-b", "5", ""])
 def test_what_has_no_two_numbers_is_no_range(text: str) -> None:
     assert parse_range(text) is None
+
+
+def test_a_single_character_before_a_numeral_does_not_hide_it() -> None:
+    values = [found.number.value for found in scan_numbers("一个五百万元的项目，其一，百分之五。")]
+    assert values == [Decimal(5_000_000), Decimal(5)]
+
+
+def test_number_words_are_found_after_words_of_digits_and_across_hard_blanks() -> None:
+    values = [found.number.value for found in scan_numbers("5.2 million for security and twenty\u00a0million “more”")]
+    assert values == [Decimal(5_200_000), Decimal(20_000_000)]
