@@ -15,14 +15,13 @@ from inference.admission import next_share
 from inference.degrade import Action, Ladder, Reading, State, actions, load_ladder, step
 from inference.route import QUEUES_IN_ORDER, RECENCY_S
 from storage.ports import Stage, Waiting
+from workers.engine_report import hot_reading
 from workers.release import LaneState, View, charged, choose, slots_needed
 
 MIDNIGHT = datetime(2026, 1, 1, tzinfo=UTC)
 #: Waiting jobs of a queue and tenant that one tick looks at, for each slot that is free, at least and at most: fewer
 #: than the product looks at, for the speed of the simulation.
 LOOKS_AT_FREE, LOOKS_AT_LEAST, LOOKS_AT_MOST = 3, 12, 48
-#: Of fewer latencies than these a 99th percentile says nothing.
-ENOUGH = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,13 +196,12 @@ class Docmill:
         if not self._ladder:
             return
         now = self._world.env.now
-        latencies = sorted(latency for _, latency in self._recent)
+        latencies = [latency for _, latency in self._recent]
         readings = {
             Reading.REQUESTS_PER_SECOND: len(latencies) / 60,
             Reading.KV_CACHE_USAGE: max(engine.kv_use for engine in self._world.engines),
+            Reading.HOT_P99_S: hot_reading(latencies),
         }
-        if len(latencies) >= ENOUGH:
-            readings[Reading.HOT_P99_S] = latencies[int(0.99 * len(latencies))]
         self._state, change = step(self._ladder, self._state, readings, now)
         if change is not None:
             self.changes.append((now, change.rung.name, change.taken))

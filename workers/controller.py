@@ -170,13 +170,12 @@ def readings_of(told: Iterable[Report]) -> dict[Reading, float]:
     all_told = list(told)
     if not all_told:
         return {}
-    found = {
+    return {
         Reading.REQUESTS_PER_SECOND: sum(report.requests_per_second for report in all_told),
         Reading.KV_CACHE_USAGE: max(report.kv_cache_usage for report in all_told),
         Reading.WAITING: float(sum(report.waiting for report in all_told)),
+        Reading.HOT_P99_S: max(report.hot_p99_s for report in all_told),
     }
-    slow = [report.hot_p99_s for report in all_told if report.hot_p99_s is not None]
-    return {**found, Reading.HOT_P99_S: max(slow)} if slow else found
 
 
 # ---------------------------------------------------------------- around a reading

@@ -6,6 +6,7 @@ import logging
 import threading
 import time
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -25,8 +26,19 @@ EVERY_S = 1.0
 LIVES_S = 10
 #: Rates and percentiles are of this last while.
 WINDOW_S = 60.0
-#: Of fewer requests a 99th percentile says nothing.
+#: Of fewer requests a 99th percentile is their slowest, which says nothing of the rest.
 ENOUGH = 100
+
+
+def hot_reading(seconds: Sequence[float]) -> float:
+    """The 99th percentile; of few the median, which a single slow one does not move; 0 where nothing was hot.
+
+    So a quiet night takes no step of the ladder and takes steps back.
+    """
+    if not seconds:
+        return 0.0
+    share = 0.99 if len(seconds) >= ENOUGH else 0.5
+    return sorted(seconds)[int(share * len(seconds))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +52,7 @@ class Report:
     kv_cache_usage: float = 0.0
     requests_per_second: float = 0.0
     seconds_a_job: float = 0.0
-    hot_p99_s: float | None = None
+    hot_p99_s: float = 0.0
 
 
 class Watch:
@@ -56,17 +68,16 @@ class Watch:
         with self._lock:
             self._done.append((time.monotonic() if now is None else now, heat, took_s, since_needed_s))
 
-    def summary(self, now: float | None = None) -> tuple[float, float, float | None]:
-        """Requests a second, seconds a job, and the hot 99th percentile, where there is enough to tell it."""
+    def summary(self, now: float | None = None) -> tuple[float, float, float]:
+        """Requests a second, seconds a job, and how long hot jobs took (see `hot_reading`)."""
         present = time.monotonic() if now is None else now
         with self._lock:
             while self._done and self._done[0][0] < present - self._window_s:
                 self._done.popleft()
             done = list(self._done)
-        hot = sorted(waited for _, heat, _, waited in done if heat is Heat.HOT)
-        p99 = hot[int(0.99 * len(hot))] if len(hot) >= ENOUGH else None
         mean = sum(took for _, _, took, _ in done) / len(done) if done else 0.0
-        return len(done) / self._window_s, mean, p99
+        hot = hot_reading([waited for _, heat, _, waited in done if heat is Heat.HOT])
+        return len(done) / self._window_s, mean, hot
 
 
 class Reporter:

@@ -10,7 +10,7 @@ from docmill.types import Heat
 from inference.degrade import Reading, State, load_ladder
 from inference.lanes import load_lanes
 from workers.controller import by_lane, lane_state, readings_of
-from workers.engine_report import ENOUGH, Report, Watch
+from workers.engine_report import ENOUGH, Report, Watch, hot_reading
 from workers.ladder import Fresh, cheapest_first, kept_of, state_of
 
 LANES = load_lanes()
@@ -51,25 +51,28 @@ def test_readings_add_rates_and_take_the_worst_of_the_rest() -> None:
 
 def test_what_no_engine_tells_is_no_reading() -> None:
     assert readings_of([]) == {}
-    assert Reading.HOT_P99_S not in readings_of([ONE])
 
 
 def test_a_watch_tells_the_last_minute() -> None:
     watch = Watch(window_s=60)
     for second in range(120):
         watch.saw(Heat.COLD, took_s=2.0 if second < 60 else 3.0, since_needed_s=99.0, now=second)
-    assert watch.summary(now=119.5) == (pytest.approx(1.0), pytest.approx(3.0), None)
-    assert watch.summary(now=1000) == (0.0, 0.0, None)
+    assert watch.summary(now=119.5) == (pytest.approx(1.0), pytest.approx(3.0), 0.0)
+    assert watch.summary(now=1000) == (0.0, 0.0, 0.0)
 
 
-def test_a_watch_tells_the_99th_percentile_of_hot_work_once_there_is_enough_of_it() -> None:
+def test_a_watch_tells_how_long_hot_work_takes_and_nothing_of_the_rest() -> None:
     watch = Watch()
-    for number in range(ENOUGH - 1):
-        watch.saw(Heat.HOT, took_s=0.1, since_needed_s=number / 100, now=1)
-    assert watch.summary(now=1)[2] is None
-    watch.saw(Heat.HOT, took_s=0.1, since_needed_s=7.0, now=1)
+    watch.saw(Heat.HOT, took_s=0.1, since_needed_s=1.5, now=1)
     watch.saw(Heat.WARM, took_s=0.1, since_needed_s=99.0, now=1)
-    assert watch.summary(now=1)[2] == 7.0
+    assert watch.summary(now=1)[2] == 1.5
+
+
+def test_one_slow_job_among_few_moves_no_ladder_and_among_many_the_99th_percentile_does() -> None:
+    assert hot_reading([]) == 0.0
+    assert hot_reading([0.5] * 50 + [9.0]) == 0.5
+    assert hot_reading([0.5] * (ENOUGH - 2) + [9.0] * 2) == 9.0
+    assert hot_reading([3.0] * 5) == 3.0
 
 
 def test_the_ladders_state_survives_the_database() -> None:
