@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from bisect import bisect_left
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -34,10 +35,11 @@ NOTE: Final = re.compile(
 
 def is_chart(grid: Grid, lines: Sequence[Line], curves: Sequence[BBox]) -> bool:
     """Whether a ruled grid is that of a chart: its edges cut words, or lines are drawn across its cells."""
-    within = [
-        box for box in curves if grid.bbox.x0 < box.x0 and box.x1 < grid.bbox.x1 and _is_level_with(box, grid.bbox)
-    ]
-    if sum(1 for box in within if not _is_frame(box, grid)) >= _CURVES:
+    beside = [box for box in curves if _is_level_with(box, grid.bbox)]
+    inside = [box for box in beside if grid.bbox.x0 < box.x0 and box.x1 < grid.bbox.x1]
+    xs = sorted({round(edge) for slot in grid.slots for edge in (slot.bbox.x0, slot.bbox.x1)})
+    ys = sorted({round(edge) for slot in grid.slots for edge in (slot.bbox.y0, slot.bbox.y1)})
+    if sum(1 for box in inside if not _is_frame(box, xs, ys)) >= _CURVES:
         return True
     words = [word for line in lines if line.upright and _is_level_with(line.bbox, grid.bbox) for word in words_of(line)]
     finder = SlotFinder(grid)
@@ -51,15 +53,15 @@ def _is_level_with(box: BBox, other: BBox) -> bool:
     return box.y0 > other.y0 - SAME_EDGE and box.y1 < other.y1 + SAME_EDGE
 
 
-def _is_frame(box: BBox, grid: Grid) -> bool:
+def _is_frame(box: BBox, xs: Sequence[int], ys: Sequence[int]) -> bool:
     """Whether a drawn box lies on edges of the grid's cells."""
-    xs = {edge for slot in grid.slots for edge in (slot.bbox.x0, slot.bbox.x1)}
-    ys = {edge for slot in grid.slots for edge in (slot.bbox.y0, slot.bbox.y1)}
     return all(_near(edge, xs) for edge in (box.x0, box.x1)) and all(_near(edge, ys) for edge in (box.y0, box.y1))
 
 
-def _near(edge: float, edges: Iterable[float]) -> bool:
-    return any(abs(edge - other) <= SAME_EDGE for other in edges)
+def _near(edge: float, edges: Sequence[int]) -> bool:
+    """Whether one of the sorted edges is where this one is, to the point."""
+    place = bisect_left(edges, edge)
+    return any(abs(edge - other) <= SAME_EDGE + 0.5 for other in edges[max(0, place - 1) : place + 1])
 
 
 def without_frame(filled: Filled) -> Filled:
