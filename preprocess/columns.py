@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -23,18 +23,22 @@ _MARK: Final = re.compile(r"^[(（]?\d{1,2}[)）]$|^[*†‡]+$")
 
 
 def split_columns(lattice: Lattice, words: Sequence[Word]) -> Lattice:
-    for col in range(lattice.cols - 1, -1, -1):
-        edges = _column_edges(_column_rows(lattice, col, words))
+    """Columns that hold several figures side by side, or labels and figures, are several columns."""
+    columns = _filled_rows(lattice, words)
+    for col in range(lattice.cols - 1, -1, -1):  # from the right: the columns not yet seen keep their numbers
+        edges = _column_edges(columns[col])
         if edges:
             lattice = split_column(lattice, col, edges)
     return lattice
 
 
-def _column_rows(lattice: Lattice, col: int, words: Sequence[Word]) -> list[list[Word]]:
-    """The filled rows of a column below the header, as words from left to right; a wrapped cell counts as none."""
-    cells = lattice.cells(words)
-    rows = [cells[at] for at in sorted(cells) if at[1] == col and at[0] >= lattice.header_rows]
-    return [row for row in rows if len(baselines(row)) == 1]
+def _filled_rows(lattice: Lattice, words: Sequence[Word]) -> dict[int, list[list[Word]]]:
+    """The filled rows of each column below the header, words from left to right; a wrapped cell counts as none."""
+    columns: dict[int, list[list[Word]]] = defaultdict(list)
+    for (row, col), inside in sorted(lattice.cells(words).items()):
+        if row >= lattice.header_rows and len(baselines(inside)) == 1:
+            columns[col].append(inside)
+    return columns
 
 
 def _column_edges(rows: Sequence[Sequence[Word]]) -> list[float]:

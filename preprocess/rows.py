@@ -79,10 +79,13 @@ def _wording(text: str) -> str:
 
 def split_rows(lattice: Lattice, words: Sequence[Word]) -> Lattice:
     """Rows in which several columns hold the same number of figures under each other are several rows."""
-    for row in range(lattice.rows - 1, lattice.header_rows - 1, -1):
+    inside: dict[int, list[Word]] = defaultdict(list)
+    for word in words:
+        inside[lattice.row_at(word.y)].append(word)
+    for row in range(lattice.rows - 1, lattice.header_rows - 1, -1):  # from below: rows above keep their numbers
         if any(at[0] <= row < at[0] + span[0] and span[0] > 1 for at, span in lattice.spans.items()):
             continue
-        edges = _row_edges([word for word in words if lattice.row_at(word.y) == row], lattice)
+        edges = _row_edges(inside[row], lattice)
         if edges:
             lattice = split_row(lattice, row, edges)
     return lattice
@@ -107,12 +110,14 @@ def merge_wrapped(lattice: Lattice, words: Sequence[Word]) -> Lattice:
     """Rows that go on with the text of the row above are one row with it."""
     gaps = _row_gaps(lattice, words)
     usual = median(gaps.values()) if gaps else 0.0
+    rows: dict[int, Row] = defaultdict(dict)
+    for (row, col), inside in lattice.cells(words).items():
+        rows[row][col] = inside
     for row in range(lattice.rows - 1, lattice.header_rows, -1):
-        cells = lattice.cells(words)
-        above = {col: cell for (at, col), cell in cells.items() if at == row - 1}
-        below = {col: cell for (at, col), cell in cells.items() if at == row}
+        above, below = rows[row - 1], rows[row]
         if above and below and _goes_on(above, below, gaps.get(row, usual), usual, lattice):
             lattice = merge_rows(lattice, row - 1)
+            rows[row - 1] = {col: [*above.get(col, ()), *below.get(col, ())] for col in {*above, *below}}
     return lattice
 
 
