@@ -185,7 +185,12 @@ class EmbeddedPostgres:
         """Start again what has ended."""
         if not self._server.get_postmaster_info().is_running():
             say(log, "ended", level=logging.WARNING, program="postgres")
-            self._server.ensure_postgres_running()
+            try:
+                self._server.ensure_postgres_running()
+            except Exception as error:
+                # Another may be starting it (pg_ctl restart): its pid file is half written then, or says "starting".
+                # The stack must not end for that; the next look finds it ready, or tries again.
+                say(log, "not_ready", level=logging.WARNING, program="postgres", error=repr(error))
 
     def stop(self) -> None:
         """End it in order."""
