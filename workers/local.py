@@ -190,7 +190,7 @@ class EmbeddedPostgres:
             except Exception as error:
                 # Another may be starting it (pg_ctl restart): its pid file is half written then, or says "starting".
                 # The stack must not end for that; the next look finds it ready, or tries again.
-                say(log, "not_ready", level=logging.WARNING, program="postgres", error=repr(error))
+                say(log, "not_ready", level=logging.WARNING, program="postgres", reason=repr(error))
 
     def stop(self) -> None:
         """End it in order."""
