@@ -122,6 +122,15 @@ def shingles_of(words: str) -> set[str]:
     return {" ".join(tokens[at : at + SHINGLE]) for at in range(len(tokens) - SHINGLE + 1)}
 
 
+def _check_and_insert(index: Any, sketches: Sequence[Any]) -> Iterator[int | None]:
+    """For each sketch the earlier one that it is most like, if it is like enough; then it joins the index."""
+    for number, sketch in enumerate(sketches):
+        found = index.query(sketch)
+        best = max(found, key=lambda other, own=sketch: own.jaccard(sketches[other]), default=None)  # type: ignore[misc]  # mypy sees no default
+        yield best if best is not None and sketch.jaccard(sketches[best]) >= SIMILAR else None
+        index.insert(number, sketch)
+
+
 def with_datasketch(shingles: Sequence[set[str]]) -> Outcome:
     from datasketch import MinHash, MinHashLSH
 
@@ -132,11 +141,7 @@ def with_datasketch(shingles: Sequence[set[str]]) -> Outcome:
     before = _rss()
     index = MinHashLSH(threshold=SIMILAR, num_perm=PERMUTATIONS, params=(BANDS, ROWS))
     with on_cpu(outcome, "check and insert"):
-        for number, sketch in enumerate(sketches):
-            found = index.query(sketch)
-            best = max(found, key=lambda other, own=sketch: own.jaccard(sketches[other]), default=None)  # type: ignore[misc]  # mypy sees no default
-            outcome.merged.append(best if best is not None and sketch.jaccard(sketches[best]) >= SIMILAR else None)
-            index.insert(number, sketch)
+        outcome.merged.extend(_check_and_insert(index, sketches))
     return _sized(outcome, before, kept=4 * PERMUTATIONS)
 
 
@@ -152,11 +157,7 @@ def with_rensa(shingles: Sequence[set[str]]) -> Outcome:
     before = _rss()
     index = RMinHashLSH(threshold=SIMILAR, num_perm=PERMUTATIONS, num_bands=16)
     with on_cpu(outcome, "check and insert"):
-        for number, sketch in enumerate(sketches):
-            found = index.query(sketch)
-            best = max(found, key=lambda other, own=sketch: own.jaccard(sketches[other]), default=None)  # type: ignore[misc]  # mypy sees no default
-            outcome.merged.append(best if best is not None and sketch.jaccard(sketches[best]) >= SIMILAR else None)
-            index.insert(number, sketch)
+        outcome.merged.extend(_check_and_insert(index, sketches))
     return _sized(outcome, before, kept=4 * PERMUTATIONS)
 
 

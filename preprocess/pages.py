@@ -35,8 +35,7 @@ class PageReading:
     """A page before headers, captions and continued tables are known.
 
     `confidence` is that of OCR, if it read the page. `width` and `height` are those of the page as read; `frame` says
-    how it was turned, if it was. Notes and
-    hidden text are where the page as seen has them.
+    how it was turned, if it was. Notes and hidden text are where the page as seen has them.
     """
 
     number: int

