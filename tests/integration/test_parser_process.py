@@ -94,7 +94,8 @@ def test_a_page_over_its_cpu_limit_costs_that_page_only(config: PrepareConfig) -
     assert [(one.page, one.code) for one in prepared.missing] == [(1, "parser_limit")]
     assert "raise page_cpu_seconds" in prepared.missing[0].reason
     assert shown(prepared) == "[p2]\nBalance 2.50\n"
-    assert begun == [(1, 2), (1, 2), (2, 2)]
+    # Page 1 is begun twice where the kernel ended the child, once where the reader heard its bell in time.
+    assert list(dict.fromkeys(begun)) == [(1, 2), (2, 2)]
 
 
 def test_with_too_many_bad_pages_the_document_is_given_up(config: PrepareConfig) -> None:
