@@ -18,7 +18,9 @@ def create(connection: Connection, tenant: str, label: str) -> str:
     """Make a key for a tenant, who is entered if new, and return its token: nobody can read it again."""
     token = PREFIX + secrets.token_urlsafe(32)
     connection.execute(insert(tenants).values(tenant=tenant).on_conflict_do_nothing())
-    connection.execute(insert(api_keys).values(key_sha256=_hash(token), tenant=tenant, label=label))
+    connection.execute(
+        insert(api_keys).values(key_sha256=_hash(token), key_id="key_" + _hash(token)[:16], tenant=tenant, label=label)
+    )
     return token
 
 

@@ -56,6 +56,11 @@ tenants = Table(
     Column("tenant", String, primary_key=True),
     Column("vip", Boolean, nullable=False, server_default=text("false")),
     _now("created_at"),
+    # Quotas: null means that of the settings, 0 means none.
+    Column("requests_per_minute", Integer),
+    Column("tokens_per_day", BigInteger),
+    Column("usd_per_day", Money),
+    Column("usd_per_month", Money),
 )
 
 api_keys = Table(
@@ -66,6 +71,10 @@ api_keys = Table(
     Column("label", String, nullable=False),
     _now("created_at"),
     _at("revoked_at"),
+    # The name of the key that may be shown: the token cannot, and labels may repeat.
+    Column("key_id", String, nullable=False, unique=True),
+    Column("scopes", ARRAY(String), nullable=False, server_default=text("'{read,submit,review}'")),
+    _at("expires_at"),
 )
 
 batches = Table(
@@ -358,5 +367,8 @@ events = Table(
     Column("kind", String, nullable=False),
     Column("attempt", Integer),
     Column("detail", JSONB, nullable=False, server_default=text("'{}'::jsonb")),
+    # Who caused it from outside (a key, the command line): rows that have one are the audit.
+    Column("actor", String),
     Index("ix_events_job_id", "job_id"),
+    Index("ix_events_audit", "tenant", "event_id", postgresql_where=text("actor IS NOT NULL")),
 )
