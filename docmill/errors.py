@@ -20,6 +20,7 @@
     │   ├── OutputTruncated        finish_reason=length
     │   ├── EmptyOutput            an empty text, as after a grammar that does not compile
     │   ├── InvalidOutput          not JSON, or not of the profile's schema
+    │   ├── LoopingOutput          the same again and again, or white space without end
     │   └── PromptTooLong          over the lane's context     never retried
     └── SystemFault                whose fault: the machine     retried with back-off
         ├── EngineUnavailable      refused, reset, overloaded
@@ -153,6 +154,12 @@ class InvalidOutput(ModelError):
     """The answer is not JSON or not of the schema."""
 
     code = "invalid_output"
+
+
+class LoopingOutput(ModelError):
+    """The answer went round in circles and was stopped while it ran."""
+
+    code = "output_loop"
 
 
 class PromptTooLong(ModelError):

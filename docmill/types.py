@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any
 
 from docmill.printed import BBox, Printed, Region
+from docmill.shown import Chunk, Omission, Part, Piece, Shown, Why
 from docmill.words import TERMINAL, Heat, LengthClass, Source, Status
 
 __all__ = [  # noqa: RUF022  # in flow order; the first eight are here so that callers need one module
@@ -35,6 +36,9 @@ __all__ = [  # noqa: RUF022  # in flow order; the first eight are here so that c
     "MissingPage",
     "PreparedDocument",
     "Part",
+    "Why",
+    "Omission",
+    "Shown",
     "Route",
     "Citation",
     "Usage",
@@ -163,38 +167,6 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Piece:
-    """Something of the document that can be cited: a block's text or a cell, where it stands."""
-
-    printed: Printed
-    page: int
-    table_id: str | None = None
-    row: int | None = None
-    col: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Chunk:
-    """A block as the model reads it, with its length in the model's own tokens and the pieces that it shows.
-
-    For a table, `text` is the whole rendering; `head` its first lines (caption, unit, header) and `foot` its last,
-    repeated when the table must be split; `rows` what stands between, each a chunk of its own. Text has no head; a long
-    text has sentences as rows.
-    """
-
-    text: str
-    tokens: int
-    page: int
-    pieces: tuple[Piece, ...]
-    head: str = ""
-    head_tokens: int = 0
-    head_pieces: tuple[Piece, ...] = ()
-    rows: tuple[Chunk, ...] = ()
-    foot: str = ""
-    foot_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class MissingPage:
     """A page that a document has and its reading has not; `code` is that of the error which would have told it."""
 
@@ -227,17 +199,6 @@ class PreparedDocument:
     @property
     def tables(self) -> tuple[Table, ...]:
         return tuple(block.table for page in self.pages for block in page.blocks if block.table is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Part:
-    """What one prompt shows of a document: within the limit; a table is cut only at a row, its head repeated."""
-
-    text: str
-    tokens: int
-    pieces: tuple[Piece, ...]
-    number: int = 1
-    of: int = 1
 
 
 # ---------------------------------------------------------------- inference
@@ -283,7 +244,11 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What the model read: the result as JSON (values as printed), where each grounded value stands, what it took."""
+    """What the model read: the result as JSON (values as printed), where each grounded value stands, what it took.
+
+    `findings` are what reading itself has to say (parts that disagree); `omitted` is what no prompt showed, each text
+    by its beginning; `longest_output` is the longest answer to one prompt, in tokens.
+    """
 
     result: dict[str, Any]
     citations: tuple[Citation, ...]
@@ -296,6 +261,9 @@ class Extraction:
     finish_reason: str
     raw: str
     parts: int = 1
+    findings: tuple[Finding, ...] = ()
+    omitted: tuple[Omission, ...] = ()
+    longest_output: int = 0
 
 
 # ---------------------------------------------------------------- validation
