@@ -48,13 +48,18 @@ async def open_engine(lane: Lane, settings: Settings) -> Warmable:
     """The engine that a lane describes."""
     match lane.engine:
         case "vllm_local":
-            local = LocalSettings.of(lane, **(_on_this_cpu(settings) if _is_cpu() else {}))
+            local = local_settings(lane, settings)
             export({**environment(local), "OMP_NUM_THREADS": str(os.cpu_count())})
             return await LocalEngine.open(local)
         case "vllm_server":
             return await ServerEngine.open(ServerSettings.of(lane))
         case "stub":
-            return StubEngine(StubScript(delay_s=float(lane.model)), context_tokens=lane.context_tokens)
+            return await StubEngine.open(StubScript.of(lane.model), context_tokens=lane.context_tokens)
+
+
+def local_settings(lane: Lane, settings: Settings) -> LocalSettings:
+    """How the lane's engine is started on this machine."""
+    return LocalSettings.of(lane, **(_on_this_cpu(settings) if _is_cpu() else {}))
 
 
 def _on_this_cpu(settings: Settings) -> dict[str, Any]:

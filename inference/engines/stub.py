@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from docmill.errors import PromptTooLong, SystemFault
+from docmill.errors import EngineDead, PromptTooLong, SystemFault
 from inference.engine import Completion, EngineInfo, Health, Request
 from inference.engines.running import Running
 from inference.grounding import example_in
@@ -31,12 +33,23 @@ class StubScript:
     """What the stub does. `answers` are given first, one to a request; then the constraint is answered.
 
     `failures` maps the number of a request (from 0) to the error that it gets. `delay_s` is the time of a request.
+    With `core` it has a child process, as vLLM's engine has, and is dead when that ends. A request whose prompt
+    contains `deadly` kills this process, as one that takes all memory does.
     """
 
     delay_s: float = 0.0
     answers: Sequence[str] = ()
     failures: Mapping[int, SystemFault] = field(default_factory=dict)
     answer: Callable[[Request], str | None] = lambda request: None
+    core: bool = False
+    deadly: str = ""
+
+    @classmethod
+    def of(cls, words: str) -> StubScript:
+        """A script as a lane names it: seconds, then perhaps `core` and `deadly=WORD`, as in "0.5 core deadly=BOOM"."""
+        seconds, *more = words.split()
+        deadly = [word.removeprefix("deadly=") for word in more if word.startswith("deadly=")]
+        return cls(delay_s=float(seconds), core="core" in more, deadly="".join(deadly))
 
 
 class StubEngine:
@@ -47,8 +60,19 @@ class StubEngine:
         self._running = Running()
         self._ready = False
         self.info = EngineInfo("stub", "stub", "none", context_tokens)
+        self._core: asyncio.subprocess.Process | None = None
+        self._core_ended: asyncio.Future[int] | None = None
         #: Every request that came, in order.
         self.requests: list[Request] = []
+
+    @classmethod
+    async def open(cls, script: StubScript, *, context_tokens: int) -> StubEngine:
+        """The engine, with its child process if the script has one."""
+        engine = cls(script, context_tokens=context_tokens)
+        if script.core:
+            engine._core = await asyncio.create_subprocess_exec("sleep", "infinity")
+            engine._core_ended = asyncio.ensure_future(engine._core.wait())
+        return engine
 
     async def submit(self, request: Request) -> Completion:
         number = len(self.requests)
@@ -71,6 +95,9 @@ class StubEngine:
 
     async def close(self) -> None:
         self._ready = False
+        if self._core is not None and self._core.returncode is None:
+            self._core.kill()
+            await self._core.wait()
 
     def mark_ready(self) -> None:
         self._ready = True
@@ -82,10 +109,20 @@ class StubEngine:
                 f"request {request.request_id}: {prompt_tokens} prompt and {request.max_tokens} output tokens are over"
                 f" the context of {self.info.context_tokens}; split the document or take a lane with more context"
             )
-        await asyncio.sleep(self._script.delay_s)
+        await self._pass_time()
+        if self._script.deadly and self._script.deadly in request.user:
+            os.kill(os.getpid(), signal.SIGKILL)
         if number in self._script.failures:
             raise self._script.failures[number]
         return self._completion(self._text(number, request), prompt_tokens, request.max_tokens)
+
+    async def _pass_time(self) -> None:
+        if self._core_ended is None:
+            await asyncio.sleep(self._script.delay_s)
+            return
+        await asyncio.wait({self._core_ended}, timeout=self._script.delay_s)
+        if self._core_ended.done():
+            raise EngineDead("the stub's child process ended; the worker must be started again")
 
     def _text(self, number: int, request: Request) -> str:
         if number < len(self._script.answers):

@@ -6,6 +6,7 @@ import time
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from typing import Any
 
+import psutil
 import pytest
 
 from docmill.errors import DeadlineExceeded, EngineDead, EngineUnavailable
@@ -135,3 +136,19 @@ def test_an_engine_that_fails_while_warming_up_is_not_ready() -> None:
 
 def test_every_profile_can_be_read_on_the_lanes_of_the_box() -> None:
     assert all(set(profile.lanes) <= set(load_lanes()) for profile in PROFILES.values())
+
+
+def test_the_stub_is_dead_when_its_child_process_is_killed() -> None:
+    script = StubScript.of("30 core deadly=BOOM")
+    assert (script.delay_s, script.core, script.deadly) == (30.0, True, "BOOM")
+
+    async def killed() -> None:
+        engine = await StubEngine.open(script, context_tokens=4096)
+        reading = asyncio.ensure_future(engine.submit(request()))
+        [core] = [child for child in psutil.Process().children() if child.name() == "sleep"]
+        core.kill()
+        with pytest.raises(EngineDead):
+            await asyncio.wait_for(reading, 20)
+        await engine.close()
+
+    asyncio.run(killed())
