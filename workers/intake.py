@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import replace
 
 from docmill.errors import InputError
 from docmill.log import logger, say
@@ -28,6 +29,7 @@ def submit(
     etag: str | None = None,
     somebody_waits: bool = False,
     batch_id: str | None = None,
+    ordering_key: str | None = None,
 ) -> Receipt:
     """Accept or refuse one file; either way there is a record. Raises UnknownProfile before anything is kept."""
     profile = get(use.profiles, profile_name)
@@ -43,6 +45,7 @@ def submit(
     key = original_key(tenant, document.sha256)
     use.blobs.put(key, data)
     order = _order(document.document_id, tenant, profile, use, somebody_waits=somebody_waits, batch_id=batch_id)
+    order = replace(order, ordering_key=ordering_key)
     receipt = use.store.accept(document, blob_key=key, submission=submission, order=order)
     say(log, receipt.outcome, job_id=receipt.job_id, name=name, tenant=tenant, source=source)
     if receipt.outcome == "accepted" and order.window_s == 0:
