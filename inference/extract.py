@@ -4,52 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from decimal import Decimal
+from functools import partial
 from typing import Any
 
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
-
-from docmill.errors import EmptyOutput, InvalidOutput, OutputTruncated
+from docmill.errors import ModelError
 from docmill.types import Citation, Extraction, Part, Usage
-from inference.cite import leaves, locate
 from inference.cost import Prices, cost
-from inference.engine import Completion, Engine, Request
-from inference.grounding import Grounding, ground
-from inference.merge import Merged, merge
+from inference.engine import Completion, Engine
+from inference.evidence import labels_of, strength
+from inference.merge import Merged, Origin, Standing, merge
 from inference.profile import Profile
-from inference.prompt import Objections, Prompt, build
+from inference.reading import ExtractConfig, Reading, read, request_id
+from inference.remarks import remarks
 
-
-@dataclass(frozen=True, slots=True)
-class ExtractConfig:
-    """What the caller knows of the job. `grounded=False` decodes by the JSON Schema alone, for comparison only.
-
-    `objections` say what was wrong with an earlier reading; the model is told.
-    """
-
-    job_id: str
-    attempt: int = 1
-    priority: int = 2
-    deadline_s: float = 120.0
-    seed: int = 0
-    cache_salt: str | None = None
-    prices: Prices = field(default_factory=Prices)
-    grounded: bool = True
-    objections: Objections = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Reading:
-    """One part's answer, checked."""
-
-    prompt: Prompt
-    completion: Completion
-    value: Any
-    citations: tuple[Citation, ...]
+__all__ = ["ExtractConfig", "extract", "request_id"]
 
 
 async def extract(parts: tuple[Part, ...], profile: Profile, engine: Engine, job: ExtractConfig) -> Extraction:
@@ -57,11 +28,12 @@ async def extract(parts: tuple[Part, ...], profile: Profile, engine: Engine, job
     if not parts:
         raise ValueError(f"job {job.job_id} has no part to read; a document without text ends before inference")
     readings = await _side_by_side(parts, profile, engine, job)
-    merged = merge(profile.schema, [reading.value for reading in readings])
+    merged = merge(profile.schema, [reading.value for reading in readings], partial(_weigh, readings))
+    cited = partial(_cited, readings)
     return Extraction(
         result=merged.value,
-        citations=_cited(merged, readings),
-        usage=_summed([reading.completion for reading in readings], job.prices),
+        citations=_citations(merged, readings),
+        usage=_summed([asked for reading in readings for asked in reading.asked], job.prices),
         engine=engine.info.build,
         model=engine.info.model,
         precision=engine.info.precision,
@@ -70,86 +42,63 @@ async def extract(parts: tuple[Part, ...], profile: Profile, engine: Engine, job
         finish_reason=readings[-1].completion.finish_reason,
         raw="\n".join(reading.completion.text for reading in readings),
         parts=len(parts),
+        findings=remarks(merged, cited),
+        longest_output=max(reading.completion.output_tokens for reading in readings),
     )
 
 
-def request_id(job_id: str, attempt: int, part: int) -> str:
-    """The engine's name for one part of a job, for whoever must cancel it."""
-    return f"{job_id}.{attempt}.{part}"
+async def _side_by_side(parts: tuple[Part, ...], profile: Profile, engine: Engine, job: ExtractConfig) -> list[Reading]:
+    """All parts, as many at once as the lane has slots: the engine batches them.
 
+    An answer that cannot be used is raised when the others are there, so that the next attempt finds them kept. Any
+    other failure stops the rest, which it would reach too.
+    """
+    slots = asyncio.Semaphore(job.at_once)
 
-async def _side_by_side(
-    parts: tuple[Part, ...], profile: Profile, engine: Engine, job: ExtractConfig
-) -> list[_Reading]:
-    """All parts at once: the engine batches them. The first failure stops the others, and is the one raised."""
-    tasks = [asyncio.ensure_future(_read(part, profile, engine, job)) for part in parts]
+    async def in_turn(part: Part) -> Reading:
+        async with slots:
+            return await read(part, profile, engine, job)
+
+    tasks = [asyncio.ensure_future(in_turn(part)) for part in parts]
     try:
-        return list(await asyncio.gather(*tasks))
+        answers = await asyncio.gather(*(_or_unusable(task) for task in tasks))
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
+    return [_usable(answer) for answer in answers]
 
 
-async def _read(part: Part, profile: Profile, engine: Engine, job: ExtractConfig) -> _Reading:
-    prompt = build(profile, part, job.objections)
-    grounding = ground(profile.schema, part)
-    completion = await engine.submit(_request(prompt, grounding, profile, job))
-    value = _parsed(completion, profile, part)
-    citations = locate(grounding, profile.schema, value)
-    if job.grounded:
-        _insist_on_citations(profile, part, value, citations)
-    return _Reading(prompt, completion, value, citations)
-
-
-def _request(prompt: Prompt, grounding: Grounding, profile: Profile, job: ExtractConfig) -> Request:
-    return Request(
-        request_id=request_id(job.job_id, job.attempt, grounding.part.number),
-        system=prompt.system,
-        user=prompt.user,
-        max_tokens=profile.max_output_tokens,
-        priority=job.priority,
-        deadline_s=job.deadline_s,
-        temperature=profile.temperature,
-        seed=job.seed,
-        grammar=grounding.grammar if job.grounded else None,
-        json_schema=None if job.grounded else profile.json_schema(),
-        cache_salt=job.cache_salt,
-    )
-
-
-def _parsed(completion: Completion, profile: Profile, part: Part) -> Any:
-    """The answer as a value of the profile's schema."""
-    where = f"part {part.number} of {part.of}"
-    if not completion.text.strip():
-        raise EmptyOutput(f"{where}: the model answered nothing; look for a grammar error in the engine's log")
-    if completion.finish_reason == "length":
-        limit = profile.max_output_tokens
-        raise OutputTruncated(f"{where}: the answer ran into its {limit} tokens; raise the profile's max_output_tokens")
+async def _or_unusable(task: asyncio.Future[Reading]) -> Reading | ModelError:
     try:
-        value = json.loads(completion.text)
-    except json.JSONDecodeError as error:
-        raise InvalidOutput(f"{where}: the answer is not JSON ({error}); try again or another lane") from error
-    if wrong := best_match(Draft202012Validator(profile.schema).iter_errors(value)):
-        raise InvalidOutput(f"{where}: at {wrong.json_path}: {wrong.message}; this is not of profile {profile.name}")
-    return value
+        return await task
+    except ModelError as error:
+        return error
 
 
-def _insist_on_citations(profile: Profile, part: Part, value: Any, citations: tuple[Citation, ...]) -> None:
-    """An engine that ignores the grammar (an old server does, in silence) must not go unnoticed."""
-    cited = {citation.path for citation in citations}
-    for leaf in leaves(profile.schema, value):
-        if leaf.path not in cited:
-            raise InvalidOutput(
-                f"part {part.number} of {part.of}: {leaf.path} is {leaf.text!r}, which the document does not print;"
-                " the engine did not follow the grammar: check its structured-outputs backend"
-            )
+def _usable(answer: Reading | ModelError) -> Reading:
+    if isinstance(answer, ModelError):
+        raise answer
+    return answer
 
 
-def _cited(merged: Merged, readings: Sequence[_Reading]) -> tuple[Citation, ...]:
+def _weigh(readings: Sequence[Reading], origin: Origin, name: str, schema: Mapping[str, Any], value: Any) -> Standing:
+    """How well a value stands: beside its label in the part that it was read from, and where it is printed."""
+    citation = _cited(readings, origin)
+    if citation is None:
+        return Standing(0, origin.reading)
+    text = readings[origin.reading].part.text
+    return Standing(strength(text, str(value), labels_of(name, schema)), (citation.page, citation.bbox))
+
+
+def _cited(readings: Sequence[Reading], origin: Origin) -> Citation | None:
+    """Where a value of one reading is printed."""
+    return next((one for one in readings[origin.reading].citations if one.path == origin.path), None)
+
+
+def _citations(merged: Merged, readings: Sequence[Reading]) -> tuple[Citation, ...]:
     """The citations of the values that were kept, under their paths in the merged result."""
-    known = {(number, cited.path): cited for number, reading in enumerate(readings) for cited in reading.citations}
-    kept = ((path, known.get(origin)) for path, origin in merged.origins.items())
+    kept = ((path, _cited(readings, origin)) for path, origin in merged.origins.items())
     return tuple(replace(citation, path=path) for path, citation in kept if citation is not None)
 
 
@@ -160,9 +109,9 @@ def _summed(completions: Sequence[Completion], prices: Prices) -> Usage:
         prompt_tokens=sum(one.prompt_tokens for one in completions),
         cached_tokens=sum(one.cached_tokens for one in completions),
         output_tokens=sum(one.output_tokens for one in completions),
-        queue_ms=max(one.queue_ms for one in completions),
-        prefill_ms=max(one.prefill_ms for one in completions),
-        decode_ms=max(one.decode_ms for one in completions),
+        queue_ms=max((one.queue_ms for one in completions), default=0.0),
+        prefill_ms=max((one.prefill_ms for one in completions), default=0.0),
+        decode_ms=max((one.decode_ms for one in completions), default=0.0),
         cost_usd=sum(costs, Decimal(0)),
     )
 

@@ -18,6 +18,7 @@ from docmill.errors import EngineDead, PromptTooLong, SystemFault
 from inference.engine import Completion, EngineInfo, Health, Request
 from inference.engines.running import Running
 from inference.grounding import example_in
+from inference.loops import LOOP, STEP, LoopWatch
 
 #: English text has about four characters to a token; good enough where there is no tokenizer.
 _CHARACTERS_PER_TOKEN = 4
@@ -135,11 +136,18 @@ class StubEngine:
         return json.dumps(example_of(request.json_schema or {"type": "string"}), ensure_ascii=False)
 
     def _completion(self, text: str, prompt_tokens: int, max_tokens: int) -> Completion:
-        tokens = count_tokens(text)
-        reason = "length" if tokens > max_tokens else "stop"
-        kept = text[: max_tokens * _CHARACTERS_PER_TOKEN]
+        written = text[: max_tokens * _CHARACTERS_PER_TOKEN]
+        kept = _until_a_loop(written)
+        tokens = count_tokens(text if kept == written else kept)
+        reason = LOOP if kept != written else "length" if tokens > max_tokens else "stop"
         decode_ms = 1000 * self._script.delay_s
         return Completion(kept, reason, prompt_tokens, 0, min(tokens, max_tokens), 0.0, 0.0, decode_ms)
+
+
+def _until_a_loop(text: str) -> str:
+    """The text as far as it is written: an engine stops where it goes round in circles."""
+    watch, stops = LoopWatch(), range(STEP, len(text), STEP)
+    return next((text[:stop] for stop in stops if watch.saw(text[:stop])), text)
 
 
 def example_of(schema: Mapping[str, Any]) -> Any:

@@ -7,8 +7,16 @@ from typing import Any
 
 import pytest
 
-from docmill.errors import EmptyOutput, EngineUnavailable, InvalidOutput, OutputTruncated
-from docmill.types import Extraction, Part
+from docmill.errors import (
+    EmptyOutput,
+    EngineDead,
+    EngineUnavailable,
+    InvalidOutput,
+    LoopingOutput,
+    OutputTruncated,
+    StaleAttempt,
+)
+from docmill.types import Extraction, Outcome, Part
 from inference.cost import Prices
 from inference.engines.stub import StubEngine, StubScript
 from inference.extract import ExtractConfig, extract, request_id
@@ -18,6 +26,10 @@ from tests.reading import CHINESE, ENGLISH, part_of
 PROFILES = load_profiles()
 TRANSACTION = PROFILES["transaction-monitoring"]
 RISK = PROFILES["risk-report"]
+
+
+#: An answer that does not end and does not repeat itself.
+ENDLESS = " ".join(map(str, range(600)))
 
 
 def read(*parts: Part, script: StubScript | None = None, profile: Any = TRANSACTION, **job: Any) -> Extraction:
@@ -63,7 +75,7 @@ def test_an_empty_answer_is_an_error_with_a_name() -> None:
 
 def test_an_answer_that_ran_out_of_tokens_is_never_a_result() -> None:
     with pytest.raises(OutputTruncated, match="200 tokens"):
-        read(part_of(*ENGLISH), script=answering(transaction(counterparty="x" * 2000)))
+        read(part_of(*ENGLISH), script=answering(transaction(counterparty=ENDLESS)))
 
 
 @pytest.mark.parametrize(
@@ -152,3 +164,127 @@ def test_the_same_prompts_have_the_same_hash() -> None:
 def test_a_document_without_a_part_is_the_callers_mistake() -> None:
     with pytest.raises(ValueError, match="no part to read"):
         read()
+
+
+# ---------------------------------------------------------------- parts that fail are read again alone
+
+
+class Shelf(dict[str, bytes]):
+    """Keeps answers as a store does."""
+
+    def keep(self, key: str, answer: bytes) -> None:
+        self[key] = answer
+
+
+FIRST, SECOND = transaction(account="6222021234567890"), transaction(amount="1,250.00", suspicious="yes")
+
+
+def attempt(shelf: Shelf, engine: StubEngine, *, number: int = 1, **job: Any) -> Extraction:
+    return asyncio.run(extract(two_parts(), TRANSACTION, engine, ExtractConfig("job", number, kept=shelf, **job)))
+
+
+def test_after_an_engine_death_only_what_is_missing_is_read() -> None:
+    shelf, dying = Shelf(), StubEngine(StubScript(answers=(FIRST,), failures={1: EngineDead("died")}))
+    with pytest.raises(EngineDead):
+        attempt(shelf, dying, at_once=1)
+    again = StubEngine(answering(SECOND))
+    extraction = attempt(shelf, again, number=2)
+    assert len(again.requests) == 1
+    assert (extraction.result["account"], extraction.result["amount"]) == ("6222021234567890", "1,250.00")
+    assert {citation.path: citation.page for citation in extraction.citations} == {"/account": 1, "/amount": 2}
+    assert extraction.usage.output_tokens == len(SECOND) // 4 + (len(SECOND) % 4 > 0)
+
+
+def test_one_unusable_part_does_not_cost_the_others_their_answers() -> None:
+    shelf = Shelf()
+    with pytest.raises(InvalidOutput, match="part 1 of 2"):
+        attempt(shelf, StubEngine(answering("not json", SECOND)))
+    again = StubEngine(answering(FIRST))
+    attempt(shelf, again, number=2, seed=1)
+    assert ["part 1 of 2" in request.user for request in again.requests] == [True]
+
+
+def test_a_reading_that_the_rules_rejected_keeps_nothing_for_the_next() -> None:
+    shelf, engine = Shelf(), StubEngine(answering(FIRST, SECOND, FIRST, SECOND))
+    attempt(shelf, engine)
+    attempt(shelf, engine, number=2, reading=1)
+    assert len(engine.requests) == 4
+
+
+def test_a_document_of_one_part_keeps_nothing() -> None:
+    shelf = Shelf()
+    read(part_of(*ENGLISH), kept=shelf)
+    assert shelf == {}
+
+
+def test_an_attempt_that_another_has_overtaken_ends_at_its_next_part() -> None:
+    class Overtaken(Shelf):
+        def keep(self, key: str, answer: bytes) -> None:
+            raise StaleAttempt("job: attempt 1 is over")
+
+    with pytest.raises(StaleAttempt):
+        attempt(Overtaken(), StubEngine(answering(FIRST, SECOND)))
+
+
+def test_no_more_parts_are_read_at_once_than_the_lane_has_slots() -> None:
+    async def most() -> float:
+        engine = StubEngine(StubScript(delay_s=0.02))
+        parts = tuple(part_of(*ENGLISH, number=n, of=6) for n in range(1, 7))
+        reading = asyncio.ensure_future(extract(parts, TRANSACTION, engine, ExtractConfig("job", at_once=2)))
+        seen = 0.0
+        while not reading.done():
+            seen = max(seen, (await engine.metrics())["running"])
+            await asyncio.sleep(0.001)
+        return seen
+
+    assert asyncio.run(most()) == 2
+
+
+def test_parts_that_disagree_are_told_of_with_the_value_that_is_kept() -> None:
+    one, other = transaction(amount="1,250.00"), transaction(amount="5,280,000.00")
+    parts = (part_of(*ENGLISH[5:], page=1, number=1, of=2), part_of(*ENGLISH[4:5], page=2, number=2, of=2))
+    extraction = read(*parts, script=answering(one, other))
+    assert extraction.result["amount"] == "5,280,000.00"
+    (finding,) = extraction.findings
+    assert (finding.rule, finding.outcome, finding.path, finding.page) == ("parts-disagree", Outcome.FLAG, "/amount", 2)
+    assert "5,280,000.00 (p. 2); 1,250.00 (p. 1)" in finding.message
+
+
+# ---------------------------------------------------------------- how long an answer may be
+
+
+LONG = transaction(counterparty="Harbour Trading Limited (Cayman)")
+
+
+def test_an_answer_that_was_cut_off_gets_more_room_once() -> None:
+    engine = StubEngine(StubScript(answer=lambda request: LONG))
+    extraction = asyncio.run(extract((part_of(*ENGLISH),), TRANSACTION, engine, ExtractConfig("job", max_tokens=30)))
+    assert [request.max_tokens for request in engine.requests] == [30, 60]
+    assert extraction.result["counterparty"] == "Harbour Trading Limited (Cayman)"
+
+
+def test_more_room_ends_at_the_limit_of_the_profile() -> None:
+    engine = StubEngine(StubScript(answer=lambda request: transaction(counterparty=ENDLESS)))
+    with pytest.raises(OutputTruncated, match="200 tokens"):
+        asyncio.run(extract((part_of(*ENGLISH),), TRANSACTION, engine, ExtractConfig("job", max_tokens=150)))
+    assert [request.max_tokens for request in engine.requests] == [150, 200]
+
+
+def test_both_tries_are_paid_for() -> None:
+    long = read(part_of(*ENGLISH), script=answering(LONG)).usage
+    both = read(part_of(*ENGLISH), script=StubScript(answer=lambda request: LONG), max_tokens=30).usage
+    assert both.output_tokens == 30 + long.output_tokens
+    assert both.prompt_tokens == 2 * long.prompt_tokens
+
+
+def test_an_answer_that_goes_round_in_circles_is_tried_once_more_and_then_named() -> None:
+    engine = StubEngine(StubScript(answer=lambda request: '{"account":"' + "The bank lends. " * 40))
+    with pytest.raises(LoopingOutput, match="round in circles"):
+        asyncio.run(extract((part_of(*ENGLISH),), TRANSACTION, engine, ExtractConfig("job")))
+    assert [request.temperature > 0 for request in engine.requests] == [False, True]
+
+
+def test_what_a_loop_has_cost_is_little() -> None:
+    answers = ('{"account":' + " " * 700, LONG)
+    usage = read(part_of(*ENGLISH), script=answering(*answers)).usage
+    assert usage.output_tokens < 60 + read(part_of(*ENGLISH), script=answering(LONG)).usage.output_tokens
