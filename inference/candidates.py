@@ -1,4 +1,4 @@
-"""The numbers, dates and identifiers that a document prints, whole and with their place.
+"""The numbers, amounts, dates and identifiers that a document prints, whole and with their place.
 
 Constrained decoding offers these and nothing else, so what is not found here cannot be read; and a piece of a number
 (280,000 of 5,280,000) is never offered.
@@ -15,7 +15,7 @@ from typing import NamedTuple
 from inference.text import HAN, Plain
 
 Span = tuple[int, int]
-KINDS = ("number", "date", "id")
+KINDS = ("number", "amount", "date", "id")
 
 
 class Candidate(NamedTuple):
@@ -28,7 +28,7 @@ class Candidate(NamedTuple):
 
 
 def find(plains: Sequence[Plain]) -> Mapping[str, tuple[Candidate, ...]]:
-    """All candidates by kind ("number", "date", "id") in document order; what is printed twice is there twice."""
+    """All candidates by kind (`KINDS`) in document order; what is printed twice is there twice."""
     found: dict[str, list[Candidate]] = {kind: [] for kind in KINDS}
     for number, plain in enumerate(plains):
         for kind, spans in _spans(plain.marked).items():
@@ -44,7 +44,8 @@ def _spans(text: str) -> Mapping[str, list[Span]]:
         return {}
     dates = _dates(text)
     ids = _ids(text, dates)
-    return {"date": dates, "id": ids, "number": sorted(_numbers(text, dates, ids))}
+    numbers = sorted(_numbers(text, dates, ids))
+    return {"date": dates, "id": ids, "number": numbers, "amount": [span for span in numbers if _is_amount(text, span)]}
 
 
 # ---------------------------------------------------------------- dates
@@ -193,6 +194,29 @@ def _widen(text: str, start: int, stop: int) -> Span:
     if sign := _SIGN_BEFORE.search(before):
         start -= len(sign.group())
     return start, stop
+
+
+# ---------------------------------------------------------------- amounts
+
+_NO_MONEY = re.compile("[%％‰股份吨]$")
+_COUNTED = re.compile(
+    r"\s?(?:个|名|人|户|股|份|吨|天|日|年|月|次|笔|家|项|倍|页|条|(?:days?|weeks?|months?|years?|shares?|times|pages?"
+    r"|employees|persons|people|customers|basis points|bps)(?![A-Za-z]))",
+    re.IGNORECASE,
+)
+_ORDINAL_BEFORE = re.compile(r"(?:第|(?<![A-Za-z])(?:page|note|no\.?|article|section|clause|item)\s?)$", re.IGNORECASE)
+_YEAR = re.compile(r"(?:19|20)\d\d")
+
+
+def _is_amount(text: str, span: Span) -> bool:
+    """Whether a number may be money: no share, no count of things or of time, no year, no "Note 12"."""
+    start, stop = span
+    before = text[max(0, start - _BEFORE) : start]
+    if _CURRENCY_BEFORE.search(before):
+        return True
+    if _NO_MONEY.search(text[start:stop]) or _COUNTED.match(text, stop) or _ORDINAL_BEFORE.search(before):
+        return False
+    return _YEAR.fullmatch(text[start:stop]) is None
 
 
 class _Cover:

@@ -13,6 +13,7 @@ from itertools import accumulate
 from typing import Any
 
 from docmill.types import BBox, Citation
+from inference.columns import key_of
 from inference.grounding import SPAN_KINDS, Grounding, chunks
 
 #: A label stands before its value more often than after it.
@@ -22,7 +23,9 @@ _NOWHERE = BBox(0.0, 0.0, 0.0, 0.0)
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A grounded value in a result; `anchors` are texts that should stand near it, the best first."""
+    """A grounded value in a result; `source` names its candidates (`columns.key_of`); `anchors` are texts that should
+    stand near it, the best first.
+    """
 
     path: str
     source: str
@@ -49,7 +52,7 @@ def leaves(schema: Mapping[str, Any], value: Any, path: str = "", anchors: tuple
     if value is None:
         return
     if "x-source" in schema:
-        yield Leaf(path, schema["x-source"], value, tuple(anchor for anchor in anchors if anchor != value))
+        yield Leaf(path, key_of(schema), value, tuple(anchor for anchor in anchors if anchor != value))
     elif isinstance(value, list):
         for index, item in enumerate(value):
             yield from leaves(schema["items"], item, f"{path}/{index}", anchors)

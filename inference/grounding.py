@@ -1,9 +1,10 @@
 """A grammar in which the grounded fields of a schema can only take text of this part of the document.
 
 The grammar is Lark as llguidance reads it (vLLM's "guidance" backend). Keys come in the order of the schema, without
-white space. `number`, `date` and `id` fields choose among whole candidates; `verbatim` and `quote` fields copy a run
-of whole words (of characters in Chinese) from within one piece. Text that is not grounded may hold no digit: a number
-that cannot be cited is not written. A field for which the part prints no candidate can only be null.
+white space. `number`, `amount`, `date`, `id` and `enum-of-table-column` fields choose among whole candidates;
+`verbatim` and `quote` fields copy a run of whole words (of characters in Chinese) from within one piece. Text that is
+not grounded may hold no digit: a number that cannot be cited is not written. A field for which the part prints no
+candidate can only be null.
 
 `maxLength` counts Latin letters: in a Chinese part half of it is allowed.
 
@@ -19,7 +20,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from docmill.types import Part
-from inference.candidates import KINDS, Candidate, find
+from inference.candidates import Candidate, find
+from inference.columns import find_columns, key_of
+from inference.narrow import Nearness
 from inference.text import CJK, Plain, language_of, one_line
 
 SPAN_KINDS = ("verbatim", "quote")
@@ -52,9 +55,9 @@ class Grounding:
 def ground(schema: Mapping[str, Any], part: Part) -> Grounding:
     """Find the candidates that the schema's fields may take in this part, and write the grammar."""
     plains = tuple(one_line(piece.printed.text, cell=piece.table_id is not None) for piece in part.pieces)
-    candidates = find(plains)
-    values = {kind: list(dict.fromkeys(one.text for one in found)) for kind, found in candidates.items()}
-    writer = _Writer(values, plains, share=_CHINESE_SHARE if language_of(part.text) == "zh" else 1.0)
+    candidates = {**find(plains), **find_columns(schema, part.pieces, plains)}
+    share = _CHINESE_SHARE if language_of(part.text) == "zh" else 1.0
+    writer = _Writer(candidates, Nearness(plains), share)
     return Grounding(writer.write(schema), part, plains, candidates)
 
 
@@ -82,17 +85,23 @@ class _Written:
     example: Any
 
 
+#: The words of a field (`x-labels`), and of the list that it is in.
+_Words = tuple[str, ...]
+
+
 @dataclass
 class _Writer:
     """Collects the lines of one grammar; a rule that several fields share is written once."""
 
-    values: Mapping[str, Sequence[str]]
-    plains: Sequence[Plain]
+    candidates: Mapping[str, Sequence[Candidate]]
+    nearness: Nearness
     share: float = 1.0
     lines: dict[str, str] = field(default_factory=dict)
+    #: The name of a line by its text.
+    names: dict[str, str] = field(default_factory=dict)
 
     def write(self, schema: Mapping[str, Any]) -> str:
-        root = self._rule(schema)
+        root = self._rule(schema, ())
         if root is None:
             raise ValueError(
                 "a required field of the schema can take no value in this part; make grounded fields nullable"
@@ -101,14 +110,17 @@ class _Writer:
         body = [f"{name}: {text}" for name, text in self.lines.items()]
         return "\n".join([example, f"start: {root.rule}", *body]) + "\n"
 
-    def _rule(self, schema: Mapping[str, Any]) -> _Written | None:
+    def _rule(self, schema: Mapping[str, Any], words: _Words) -> _Written | None:
         """The rule of a schema, or None if this part prints nothing that it could take."""
+        words = (*schema.get("x-labels", ()), *words)
         if "x-source" in schema:
-            written = self._grounded(schema)
+            written = self._grounded(schema, words)
         elif "enum" in schema or "const" in schema or _type(schema) in {"integer", "number", "boolean", "null"}:
             return self._json(schema)
+        elif _type(schema) == "string":
+            written = self._free(schema)
         else:
-            written = {"object": self._object, "array": self._array, "string": self._free}[_type(schema)](schema)
+            written = {"object": self._object, "array": self._array}[_type(schema)](schema, words)
         return self._or_null(written, schema)
 
     def _or_null(self, written: _Written | None, schema: Mapping[str, Any]) -> _Written | None:
@@ -116,75 +128,66 @@ class _Writer:
             return written
         if written is None:
             return _Written('"null"', None)
-        return _Written(self._line(f"{written.rule.lower()}_or_null", f'{written.rule} | "null"'), written.example)
+        return _Written(self._line("or_null", f'{written.rule} | "null"'), written.example)
 
-    def _grounded(self, schema: Mapping[str, Any]) -> _Written | None:
-        source = schema["x-source"]
-        return self._candidate(source) if source in KINDS else self._span(source, schema)
+    def _grounded(self, schema: Mapping[str, Any], words: _Words) -> _Written | None:
+        if schema["x-source"] in SPAN_KINDS:
+            return self._span(self._longest(schema, schema["x-source"]), words)
+        values = self.nearness.values(self.candidates[key_of(schema)], words)
+        return _Written(self._line("one_of", f"%json {_json({'enum': values})}"), values[0]) if values else None
 
-    def _candidate(self, kind: str) -> _Written | None:
-        values = self.values[kind]
-        if not values:
-            return None
-        return _Written(self._line(kind, f"%json {_json({'enum': list(values)})}"), values[0])
-
-    def _span(self, kind: str, schema: Mapping[str, Any]) -> _Written | None:
-        longest = self._longest(schema, kind)
-        example = self._first_word(longest)
+    def _span(self, longest: int, words: _Words) -> _Written | None:
+        pieces = [chunks(plain.text) for plain in self.nearness.pieces(words)]
+        example = next((c for piece in pieces for c in piece if c[0].isalnum() and len(c) <= longest), None)
         if example is None:
             return None
-        if "SPAN" not in self.lines:
-            self._line("SPAN", f"%regex {_json({'substring_chunks': self._escaped_chunks()})}")
-        bounded = self._line(f"SPAN_{longest}", f"SPAN & {_run(longest)}")
-        return _Written(self._line(f"copied_{longest}", f'"\\"" {bounded} "\\""'), example)
+        printed = self._line("PRINTED", f"%regex {_json({'substring_chunks': _escaped(pieces)})}")
+        bounded = self._line("COPIED", f"{printed} & {_run(longest)}")
+        return _Written(self._line("copied", f'"\\"" {bounded} "\\""'), example)
 
     def _longest(self, schema: Mapping[str, Any], kind: str) -> int:
         return max(2, int(schema.get("maxLength", LONGEST[kind]) * self.share))
 
-    def _first_word(self, longest: int) -> str | None:
-        words = (chunk for plain in self.plains for chunk in chunks(plain.text))
-        return next((word for word in words if word[0].isalnum() and len(word) <= longest), None)
-
-    def _escaped_chunks(self) -> list[str]:
-        """The chunks of all pieces as they stand inside a JSON string; a line break, which no span crosses, between."""
-        escaped: list[str] = []
-        for plain in self.plains:
-            escaped += [chunk if chunk not in _ESCAPED else _json(chunk)[1:-1] for chunk in chunks(plain.text)]
-            escaped.append("\n")
-        return escaped
-
     def _free(self, schema: Mapping[str, Any]) -> _Written:
         longest = self._longest(schema, "free")
-        text = self._line(f"FREE_{longest}", rf'/[^"\\\x00-\x1f\x7f0-9０-９]{{1,{longest}}}/')
-        return _Written(self._line(f"free_{longest}", f'"\\"" {text} "\\""'), "none"[:longest])
+        text = self._line("FREE", rf'/[^"\\\x00-\x1f\x7f0-9０-９]{{1,{longest}}}/')
+        return _Written(self._line("free", f'"\\"" {text} "\\""'), "none"[:longest])
 
     def _json(self, schema: Mapping[str, Any]) -> _Written:
         plain = {key: value for key, value in schema.items() if not key.startswith("x-")}
-        return _Written(self._line(f"json_{len(self.lines)}", f"%json {_json(plain)}"), _example_of(plain))
+        return _Written(self._line("json", f"%json {_json(plain)}"), _example_of(plain))
 
-    def _object(self, schema: Mapping[str, Any]) -> _Written | None:
+    def _object(self, schema: Mapping[str, Any], words: _Words) -> _Written | None:
         parts: list[str] = []
         example: dict[str, Any] = {}
         for name, inner in schema["properties"].items():
-            written = self._rule(inner)
+            written = self._rule(inner, words)
             if written is None:
                 return None
             parts.append(f"{_json(('{' if not parts else ',') + _json(name) + ':')} {written.rule}")
             example[name] = written.example
-        return _Written(self._line(f"object_{len(self.lines)}", " ".join([*parts, '"}"'])), example)
+        return _Written(self._line("object", " ".join([*parts, '"}"'])), example)
 
-    def _array(self, schema: Mapping[str, Any]) -> _Written:
-        item = self._rule(schema["items"])
+    def _array(self, schema: Mapping[str, Any], words: _Words) -> _Written:
+        item = self._rule(schema["items"], words)
         if item is None:
             return _Written('"[]"', [])
         more = schema.get("maxItems", 8) - 1
         first = f'"[" {item.rule} ("," {item.rule}){{0,{more}}} "]"'
         nothing = "" if schema.get("minItems", 0) else '"[]" | '
-        return _Written(self._line(f"array_{len(self.lines)}", nothing + first), [item.example])
+        return _Written(self._line("array", nothing + first), [item.example])
 
-    def _line(self, name: str, text: str) -> str:
-        self.lines.setdefault(name, text)
-        return name
+    def _line(self, kind: str, text: str) -> str:
+        """The name of the line with this text. Lark tells a terminal from a rule by its capitals."""
+        if text not in self.names:
+            self.names[text] = name = f"{kind}_{len(self.lines)}"
+            self.lines[name] = text
+        return self.names[text]
+
+
+def _escaped(pieces: Sequence[Sequence[str]]) -> list[str]:
+    """The chunks of all pieces as they stand inside a JSON string; a line break, which no span crosses, after each."""
+    return [chunk if chunk not in _ESCAPED else _json(chunk)[1:-1] for piece in pieces for chunk in (*piece, "\n")]
 
 
 def _types(schema: Mapping[str, Any]) -> Sequence[str]:

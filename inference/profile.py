@@ -49,7 +49,7 @@ class Profile:
 
     def json_schema(self) -> dict[str, Any]:
         """The schema in JSON Schema's own words only, for engines that refuse others."""
-        return _without_extensions(self.schema)
+        return without_extensions(self.schema)
 
 
 def load_profiles(folder: Path = BUILT_IN) -> Mapping[str, Profile]:
@@ -103,10 +103,11 @@ def _closed(schema: dict[str, Any]) -> dict[str, Any]:
     return closed
 
 
-def _without_extensions(schema: Mapping[str, Any]) -> dict[str, Any]:
+def without_extensions(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """A schema in JSON Schema's own words only."""
     plain = {key: value for key, value in schema.items() if not key.startswith("x-") and key != "description"}
     if "properties" in plain:
-        plain["properties"] = {name: _without_extensions(inner) for name, inner in plain["properties"].items()}
+        plain["properties"] = {name: without_extensions(inner) for name, inner in plain["properties"].items()}
     if "items" in plain:
-        plain["items"] = _without_extensions(plain["items"])
+        plain["items"] = without_extensions(plain["items"])
     return plain

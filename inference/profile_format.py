@@ -31,9 +31,20 @@ def _kind(required: list[str], properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def _grounded(types: list[Any]) -> dict[str, Any]:
-    source = {"enum": ["verbatim", "number", "date", "id", "quote"]}
+    source = {"enum": ["verbatim", "number", "amount", "date", "id", "quote"]}
     longest = {"type": "integer", "minimum": 2, "maximum": 500}
     return _kind(["type", "x-source"], {"type": {"anyOf": types}, "x-source": source, "maxLength": longest})
+
+
+def _of_column(types: list[Any]) -> dict[str, Any]:
+    """A cell of a table's column; `x-column` has the words of its head, in the languages of the documents."""
+    source, heads = {"const": "enum-of-table-column"}, {**_LABELS, "minItems": 1}
+    properties = {"type": {"anyOf": types}, "x-source": source, "x-column": heads}
+    return _kind(["type", "x-source", "x-column"], properties)
+
+
+def _copied(types: list[Any]) -> list[dict[str, Any]]:
+    return [_grounded(types), _of_column(types)]
 
 
 def _object(fields: str) -> dict[str, Any]:
@@ -89,10 +100,12 @@ FORMAT: dict[str, Any] = {
     },
     "$defs": {
         "root": _object("#/$defs/field"),
-        "field": {"oneOf": [_grounded([_NULLABLE_TEXT]), _list("#/$defs/item"), _object("#/$defs/field"), *_PLAIN]},
-        "item": {
-            "oneOf": [_grounded([{"const": "string"}]), _object("#/$defs/field_of_item"), *_PLAIN],
+        "field": {
+            "oneOf": [*_copied([_NULLABLE_TEXT]), _list("#/$defs/item"), _object("#/$defs/field"), *_PLAIN],
         },
-        "field_of_item": {"oneOf": [_grounded([{"const": "string"}, _NULLABLE_TEXT]), *_PLAIN]},
+        "item": {
+            "oneOf": [*_copied([{"const": "string"}]), _object("#/$defs/field_of_item"), *_PLAIN],
+        },
+        "field_of_item": {"oneOf": [*_copied([{"const": "string"}, _NULLABLE_TEXT]), *_PLAIN]},
     },
 }

@@ -7,11 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 _NOTHING: Mapping[str, Any] = {}
+#: An amount is checked as a number is, a cell of a column as any copied text.
+_SOURCES: Mapping[Any, str] = {"amount": "number", "enum-of-table-column": "verbatim"}
 
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """A value that is no object and no array; `source` is its `x-source`: number, date, id, verbatim or quote.
+    """A value that is no object and no array; `source` is its `x-source`: number, date, id, verbatim, quote.
 
     `choice` marks a value that the schema chooses from a list, `labels` are its `x-labels`.
     """
@@ -105,7 +107,8 @@ def _walk(value: Any, schema: Mapping[str, Any], root: Mapping[str, Any], path: 
         for index, item in enumerate(value):
             yield from _walk(item, _part(schema, "items"), root, step(path, index))
     else:
-        yield Leaf(path, value, schema.get("x-source"), "enum" in schema, tuple(schema.get("x-labels", ())))
+        source = schema.get("x-source")
+        yield Leaf(path, value, _SOURCES.get(source, source), "enum" in schema, tuple(schema.get("x-labels", ())))
 
 
 def _part(schema: Mapping[str, Any], keyword: str) -> Mapping[str, Any]:
