@@ -13,7 +13,6 @@ from prometheus_client import REGISTRY, start_http_server
 from docmill.log import FORMAT
 from inference.route import queues_of
 from preprocess.process import start_child
-from workers.api.app import make_api
 from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
 from workers.engine_host import start_engine
 from workers.engine_report import Reporter
@@ -94,6 +93,8 @@ def beat() -> None:
 
 def api() -> None:
     """The HTTP door."""
+    from workers.api.app import make_api  # no worker needs it, and each must be back soon after it was killed
+
     use = services()
     logging.basicConfig(format=FORMAT, level=use.settings.log_level)
     uvicorn.run(
