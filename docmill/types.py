@@ -231,7 +231,7 @@ class Citation:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one attempt used: tokens, milliseconds by phase, and its price in US dollars."""
+    """What one attempt used: tokens, milliseconds by phase, its share of the GPU's time, its price in dollars."""
 
     prompt_tokens: int = 0
     cached_tokens: int = 0
@@ -240,6 +240,7 @@ class Usage:
     prefill_ms: float = 0.0
     decode_ms: float = 0.0
     cost_usd: Decimal = Decimal(0)
+    gpu_seconds: Decimal = Decimal(0)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,11 +11,11 @@ from sqlalchemy.dialects.postgresql import insert
 from docmill.codec import builtins, pack, unpack
 from docmill.likeness import Likeness
 from docmill.types import Extraction, FieldValue, Finding, PreparedDocument, Route, Status, Table, Verdict
-from storage import rules
+from storage import ledger, rules
 from storage.events import record_event
 from storage.near_duplicates import link_near_duplicate
-from storage.ports import HELD_AS, Claim
-from storage.schema import attempts, documents, fields, findings, jobs, ledger, results, reviews, tables
+from storage.ports import HELD_AS, Claim, Waste
+from storage.schema import attempts, documents, fields, findings, jobs, results, reviews, tables
 
 #: What every change of stage resets.
 RELEASED = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
@@ -126,13 +126,10 @@ def finish_infer(connection: Connection, claim: Claim, extraction: Extraction) -
         decode_ms=usage.decode_ms,
         finish_reason=extraction.finish_reason,
         cost_usd=usage.cost_usd,
+        gpu_seconds=usage.gpu_seconds,
         extraction=pack(extraction),
     )
-    connection.execute(
-        insert(ledger).values(
-            tenant=claim.tenant, job_id=claim.job_id, attempt=claim.attempt, kind="inference", amount_usd=usage.cost_usd
-        )
-    )
+    ledger.finish(connection, claim, usage)
     record_event(connection, "validating", job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
 
 
@@ -184,6 +181,8 @@ def finish_validate(
         _save_result(connection, claim, verdict, extraction)
     if status == Status.NEEDS_REVIEW:
         connection.execute(insert(reviews).values(job_id=claim.job_id, reason=reason))
+    if status not in rules.WITH_RESULT:
+        ledger.write_off(connection, claim.job_id, Waste.REJECTED)
     end_attempt(connection, claim, "rejected" if retry else "finished", reason=reason)
     _save_findings(connection, claim, verdict.findings)
     record_event(connection, status, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, update
@@ -21,13 +22,14 @@ from docmill.types import (
     Record,
     Route,
     Status,
+    Usage,
     Verdict,
 )
-from storage import finish, intake, reading, rules
+from storage import finish, intake, ledger, reading, rules
 from storage.database import transactional
 from storage.events import record_event
 from storage.holds import Hold, is_held, waits_for_its_key
-from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
+from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
 from storage.rules import STAGE_OF
 from storage.schema import attempts, documents, jobs
 
@@ -108,6 +110,16 @@ class JobStore:
         return finish.repeated_reading(connection, claim)
 
     @transactional
+    def reserve(
+        self, connection: Connection, claim: Claim, amount_usd: Decimal, *, note: Mapping[str, Any] | None = None
+    ) -> None:
+        ledger.reserve(connection, claim, amount_usd, note=note)
+
+    @transactional
+    def settle(self, connection: Connection, claim: Claim, usage: Usage, *, waste: Waste) -> None:
+        ledger.settle(connection, claim, usage, waste)
+
+    @transactional
     def finish_infer(self, connection: Connection, claim: Claim, extraction: Extraction) -> None:
         finish.finish_infer(connection, claim, extraction)
 
@@ -130,12 +142,15 @@ class JobStore:
         retries = jobs.c.retries + (1 if counts else 0)
         finish.move(connection, claim, WAITS_FOR[claim.stage], not_before=wait_until, retries=retries)
         finish.end_attempt(connection, claim, "given_back", reason=reason)
+        ledger.close(connection, claim.job_id, claim.attempt)
         record_event(connection, "given_back", job_id=claim.job_id, attempt=claim.attempt, detail={"reason": reason})
 
     @transactional
     def fail(self, connection: Connection, claim: Claim, *, code: str, reason: str) -> None:
         finish.move(connection, claim, Status.FAILED, reason=rules.failure_reason(code, reason), finished_at=func.now())
         finish.end_attempt(connection, claim, "failed", reason=reason)
+        ledger.close(connection, claim.job_id, claim.attempt)
+        ledger.write_off(connection, claim.job_id, Waste.FAILED)
         record_event(connection, "failed", job_id=claim.job_id, attempt=claim.attempt, detail={"code": code})
 
     @transactional
@@ -154,6 +169,7 @@ class JobStore:
                 .where(attempts.c.job_id == job_id, attempts.c.ended_at.is_(None))
                 .values(ended_at=func.clock_timestamp(), outcome="cancelled", reason=rules.CANCELLED)
             )
+            ledger.give_up(connection, job_id, Waste.CANCELLED, over=True)
             record_event(connection, "cancelled", job_id=job_id, tenant=tenant)
         return changed.rowcount == 1
 
@@ -363,5 +379,6 @@ def _end_leases(connection: Connection, max_lost: int) -> Sequence[Row[Any]]:
             .where(attempts.c.job_id == row.job_id, attempts.c.no == row.attempt)
             .values(ended_at=func.now(), outcome="lost", reason=rules.LOST)
         )
+        ledger.give_up(connection, row.job_id, Waste.LOST, over=row.status == Status.FAILED)
         record_event(connection, "lease_ended", job_id=row.job_id, attempt=row.attempt, detail={"now": row.status})
     return ended

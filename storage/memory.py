@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import chain
+from typing import Any
 
 from docmill.likeness import LIKE_NOTHING, Likeness
-from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Status, Verdict
+from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Status, Usage, Verdict
 from storage import rules
+from storage.memory_ledger import MemoryLedger
 from storage.memory_rows import (
     KeptDocument,
     KeptJob,
@@ -29,7 +31,7 @@ from storage.memory_rows import (
     waits_for_its_key,
 )
 from storage.near_duplicates import Candidate, best_link, link_columns
-from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting
+from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
 
 
 def utc_now() -> datetime:
@@ -45,8 +47,7 @@ class MemoryJobStore:
     documents: dict[str, KeptDocument] = field(default_factory=dict)
     jobs: dict[str, KeptJob] = field(default_factory=dict)
     submissions: dict[Submission, Receipt] = field(default_factory=dict)
-    #: (job, attempt) → what it cost.
-    ledger: dict[tuple[str, int], Decimal] = field(default_factory=dict)
+    ledger: MemoryLedger = field(default_factory=MemoryLedger)
     _bands: dict[tuple[str, int], list[str]] = field(default_factory=lambda: defaultdict(list))
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
@@ -108,12 +109,22 @@ class MemoryJobStore:
                 return None
             return job.extraction
 
+    def reserve(self, claim: Claim, amount_usd: Decimal, *, note: Mapping[str, Any] | None = None) -> None:
+        with self._lock:
+            self._held(claim)
+            self.ledger.reserve(claim, amount_usd)
+
+    def settle(self, claim: Claim, usage: Usage, *, waste: Waste) -> None:
+        with self._lock:
+            overtaken = self.jobs[claim.job_id].attempt > claim.attempt
+            self.ledger.settle(claim, usage, waste, overtaken=overtaken)
+
     def finish_infer(self, claim: Claim, extraction: Extraction) -> None:
         with self._lock:
             job = self._held(claim)
             job.go(Status.VALIDATING)
             job.extraction = extraction
-            self.ledger[claim.job_id, claim.attempt] = extraction.usage.cost_usd
+            self.ledger.settle(claim, extraction.usage, None)
 
     def finish_validate(
         self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None, ends: Status | None = None
@@ -125,10 +136,13 @@ class MemoryJobStore:
                 job.go(Status.QUEUED)
                 job.route = retry
                 job.rejections += 1
+                self.ledger.write_off(claim.job_id, Waste.REJECTED)
                 return job.status
             job.end(ends or rules.ENDS_AS[verdict.outcome], rules.reason_of(verdict), self.clock())
             if job.status in rules.WITH_RESULT:
                 job.result = extraction
+            else:
+                self.ledger.write_off(claim.job_id, Waste.REJECTED)
             return job.status
 
     def give_back(self, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:
@@ -137,10 +151,13 @@ class MemoryJobStore:
             job.go(WAITS_FOR[claim.stage])
             job.not_before = self.clock() + timedelta(seconds=delay_s)
             job.retries += counts
+            self.ledger.close(claim.job_id)
 
     def fail(self, claim: Claim, *, code: str, reason: str) -> None:
         with self._lock:
             self._held(claim).end(Status.FAILED, rules.failure_reason(code, reason), self.clock())
+            self.ledger.close(claim.job_id)
+            self.ledger.write_off(claim.job_id, Waste.FAILED)
 
     def cancel(self, job_id: str, *, tenant: str) -> bool:
         with self._lock:
@@ -148,6 +165,7 @@ class MemoryJobStore:
             if job is None or job.tenant != tenant or job.status.terminal:
                 return False
             job.end(Status.CANCELLED, rules.CANCELLED, self.clock())
+            self.ledger.give_up(job_id, Waste.CANCELLED, over=True)
             return True
 
     def extraction(self, claim: Claim) -> Extraction:
@@ -193,6 +211,7 @@ class MemoryJobStore:
             ended = [job for job in self.jobs.values() if job.lease_until is not None and job.lease_until < now]
             for job in ended:
                 take_back(job, max_lost, now)
+                self.ledger.give_up(job.order.job_id, Waste.LOST, over=job.status == Status.FAILED)
             silent = now - timedelta(seconds=republish_after_s)
             unpublished = self._unpublish(
                 lambda job: job.published_at is not None and job.published_at < silent and job.queue not in backed_up

@@ -7,14 +7,15 @@ then. `published` marks that a message was given to the broker: it is a hint for
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from decimal import Decimal
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
 from docmill.likeness import Likeness
-from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Source, Status, Verdict
+from docmill.types import Document, Extraction, PreparedDocument, Record, Route, Source, Status, Usage, Verdict
 
 
 class Stage(StrEnum):
@@ -23,6 +24,22 @@ class Stage(StrEnum):
     PARSE = "parse"
     INFER = "infer"
     VALIDATE = "validate"
+
+
+class Waste(StrEnum):
+    """Why what an attempt used has brought nothing."""
+
+    #: A lost attempt finished its reading all the same, after another had been given the job.
+    DUPLICATE = "duplicate"
+    #: Its worker died or hung.
+    LOST = "lost"
+    CANCELLED = "cancelled"
+    #: The model's answer was cut off, empty, or not of the schema.
+    UNUSABLE = "unusable"
+    #: The rules or a reviewer rejected the reading.
+    REJECTED = "rejected"
+    #: The engine failed, or the answer came too late.
+    FAILED = "failed"
 
 
 #: The status in which a job waits for a stage.
@@ -147,8 +164,23 @@ class Jobs(Protocol):
         """
         ...
 
+    def reserve(self, claim: Claim, amount_usd: Decimal, *, note: Mapping[str, Any] | None = None) -> None:
+        """Hold what the attempt may cost, before it uses the engine. Raises StaleAttempt.
+
+        `note` says what was done to keep it below a cap; it becomes an event of the job.
+        """
+        ...
+
+    def settle(self, claim: Claim, usage: Usage, *, waste: Waste) -> None:
+        """Book what an attempt has used that finished nothing. Never stale: money is spent, whoever holds the job now.
+
+        The second report of an attempt changes nothing. If the attempt was given up meanwhile and charged by estimate,
+        the estimate is taken back.
+        """
+        ...
+
     def finish_infer(self, claim: Claim, extraction: Extraction) -> None:
-        """Save the extraction and its cost, hand the job to validation. Raises StaleAttempt."""
+        """Save the extraction, settle its cost, hand the job to validation. Raises StaleAttempt."""
         ...
 
     def finish_validate(

@@ -36,6 +36,8 @@ metadata = MetaData(naming_convention=NAMING)
 
 #: US dollars: nine decimal places hold the price of one token of a small model.
 Money = Numeric(18, 9)
+#: As `inference/cost.py` rounds: the ledger loses no digit of it.
+Cost = Numeric(20, 12)
 
 
 def _at(name: str, **options: object) -> Column[object]:
@@ -266,7 +268,8 @@ attempts = Table(
     Column("prefill_ms", Float),
     Column("decode_ms", Float),
     Column("finish_reason", String),
-    Column("cost_usd", Money),
+    Column("cost_usd", Cost),
+    Column("gpu_seconds", Numeric(18, 6)),
     Column("extraction", LargeBinary),
 )
 
@@ -353,8 +356,21 @@ ledger = Table(
     _job(),
     Column("attempt", Integer, nullable=False),
     Column("kind", String, nullable=False),
-    Column("amount_usd", Money, nullable=False),
-    UniqueConstraint("job_id", "attempt", "kind"),
+    Column("amount_usd", Cost, nullable=False),
+    # As of the attempt: a job may be routed elsewhere afterwards.
+    Column("profile", String, nullable=False),
+    Column("length_class", String),
+    Column("lane", String),
+    Column("gpu_seconds", Numeric(18, 6), nullable=False, server_default=text("0")),
+    Column("prompt_tokens", BigInteger, nullable=False, server_default=text("0")),
+    Column("cached_tokens", BigInteger, nullable=False, server_default=text("0")),
+    Column("output_tokens", BigInteger, nullable=False, server_default=text("0")),
+    Column("retries", Integer, nullable=False, server_default=text("0")),
+    Column("waste", String),
+    Column("estimated", Boolean, nullable=False, server_default=text("false")),
+    # Corrections may be many; a trigger refuses UPDATE and DELETE.
+    Index("uq_ledger_once", "job_id", "attempt", "kind", unique=True, postgresql_where=text("kind <> 'correct'")),
+    Index("ix_ledger_tenant_at", "tenant", "at"),
 )
 
 events = Table(

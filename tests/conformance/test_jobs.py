@@ -18,10 +18,12 @@ from sqlalchemy import Engine, func, select
 from docmill.errors import NotFound, StaleAttempt
 from docmill.likeness import LIKE_NOTHING, Likeness
 from docmill.types import Heat, Outcome, Source, Status
+from storage import ledger
+from storage.bookkeeping import Entry, spent
 from storage.jobs import JobStore
 from storage.memory import MemoryJobStore
 from storage.ports import Claim, Jobs, Stage
-from storage.schema import documents, events, ledger, results
+from storage.schema import documents, events, results
 from tests.jobs import (
     accept,
     accepted,
@@ -77,7 +79,7 @@ def in_memory() -> Backend:
     store = MemoryJobStore(clock=lambda: clock.now)
 
     def costs(job_id: str) -> list[Decimal]:
-        return [amount for (of, _), amount in sorted(store.ledger.items()) if of == job_id]
+        return by_attempt(store.ledger.book(job_id))
 
     def link(document_id: str) -> dict[str, Any]:
         return {**UNLINKED, **store.documents[document_id].link}
@@ -88,8 +90,7 @@ def in_memory() -> Backend:
 def on_postgresql(engine: Engine) -> Backend:
     def costs(job_id: str) -> list[Decimal]:
         with engine.connect() as connection:
-            entries = select(ledger.c.amount_usd).where(ledger.c.job_id == job_id).order_by(ledger.c.attempt)
-            return list(connection.execute(entries).scalars())
+            return by_attempt(ledger.book(connection, job_id))
 
     def link(document_id: str) -> dict[str, Any]:
         with engine.connect() as connection:
@@ -99,6 +100,11 @@ def on_postgresql(engine: Engine) -> Backend:
             )
 
     return Backend(JobStore(engine), time.sleep, costs, link)
+
+
+def by_attempt(book: Sequence[Entry]) -> list[Decimal]:
+    attempts = sorted({entry.attempt for entry in book})
+    return [spent(entry for entry in book if entry.attempt == attempt) for attempt in attempts]
 
 
 @pytest.fixture
