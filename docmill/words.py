@@ -49,3 +49,4 @@ class Source(StrEnum):
     BUCKET = "bucket"
     API = "api"
     CLI = "cli"
+    BATCH = "batch"

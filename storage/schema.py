@@ -388,3 +388,6 @@ events = Table(
     Index("ix_events_job_id", "job_id"),
     Index("ix_events_audit", "tenant", "event_id", postgresql_where=text("actor IS NOT NULL")),
 )
+
+# The tables of the OpenAI-shaped door stand in a module of their own and belong to the same metadata.
+import storage.batch_schema  # noqa: E402, F401  # after `metadata`, which it needs
