@@ -12,9 +12,14 @@
     │   └── ParserLimit            time or memory over the limit in the parser's child process
     ├── RequestError               whose fault: the caller      never retried
     │   ├── UnknownProfile
+    │   ├── BadTenant              a name that no tenant may have
     │   ├── NotFound
     │   ├── Conflict               somebody else was first
     │   ├── BadCorrection          a reviewer's correction that cannot be taken
+    │   ├── QuotaExceeded          tokens or money of the tenant are used up for now
+    │   │   └── RateLimited        too many requests in a minute
+    │   ├── OverCostCap            a call that may cost more than is allowed
+    │   ├── NoFittingLane          no engine here may read it
     │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
@@ -108,6 +113,12 @@ class UnknownProfile(RequestError):
     code = "unknown_profile"
 
 
+class BadTenant(RequestError):
+    """No tenant may have this name."""
+
+    code = "bad_tenant"
+
+
 class NotFound(RequestError):
     """There is no such document, job or result for this tenant."""
 
@@ -124,6 +135,34 @@ class BadCorrection(RequestError):
     """A reviewer's correction is not of the schema, or its value is not in the document and was not confirmed."""
 
     code = "bad_correction"
+
+
+class QuotaExceeded(RequestError):
+    """The tenant's quota of tokens or money is used up until the day or the month is over."""
+
+    code = "insufficient_quota"
+
+    def __init__(self, message: str, *, retry_after_s: float) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+
+
+class RateLimited(QuotaExceeded):
+    """The tenant has made more requests in a minute than it may."""
+
+    code = "rate_limit_exceeded"
+
+
+class OverCostCap(RequestError):
+    """A call may cost more than the cap, and neither a cheaper lane nor a shorter prompt helps."""
+
+    code = "over_cost_cap"
+
+
+class NoFittingLane(RequestError):
+    """The lanes that take such work may not read it: its length is beyond what their precision is trusted with."""
+
+    code = "no_fitting_lane"
 
 
 class BrokenRule(RequestError):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import time
 
-from docmill.errors import RequestError
+from docmill.errors import QuotaExceeded, RequestError
 from docmill.log import logger, say
 from docmill.types import Source
 from ingest.folder import InboxFile, Misplaced, Seen, read, scan
@@ -52,6 +52,8 @@ def take(file: InboxFile, use: Services) -> bool:
             use=use,
             etag=file.etag,
         )
+    except QuotaExceeded:
+        return False  # it waits in the inbox until its tenant may go on
     except RequestError as error:
         submission = Submission(file.tenant, Source.BUCKET, file.key, file.etag, file.profile, file.size)
         use.store.refuse(submission, code=error.code, reason=str(error), sha256=None)

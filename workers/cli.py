@@ -13,7 +13,7 @@ from rich.console import Console
 from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
-from workers import cli_holds, cli_review, cli_rules
+from workers import cli_holds, cli_review, cli_rules, cli_tenants
 from workers.settings import export, settings
 
 main = typer.Typer(
@@ -178,16 +178,8 @@ def migrate() -> None:
     out.print("the database is up to date")
 
 
-@main.command()
-def key(tenant: Annotated[str, typer.Argument()], label: Annotated[str, typer.Option()] = "cli") -> None:
-    """Make an API key for a tenant; it is shown once."""
-    use_running_stack()
-    from workers.commands import make_key
-
-    out.print(make_key(tenant, label))
-
-
 cli_holds.register(main)
+cli_tenants.register(main)
 main.command()(cli_rules.validate)
 main.add_typer(cli_rules.rules, name="rules")
 main.add_typer(cli_review.review, name="review")

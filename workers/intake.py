@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from docmill.errors import InputError
+from docmill.errors import BadTenant, InputError
 from docmill.log import logger, say
 from docmill.types import Source
 from inference.profile import Profile, get
@@ -31,8 +31,15 @@ def submit(
     batch_id: str | None = None,
     ordering_key: str | None = None,
 ) -> Receipt:
-    """Accept or refuse one file; either way there is a record. Raises UnknownProfile before anything is kept."""
+    """Accept or refuse one file; either way there is a record. Raises RequestError before anything is kept.
+
+    That is for a profile or tenant that cannot be, and QuotaExceeded, which passes: the file may come again.
+    """
+    _check_tenant(tenant)
     profile = get(use.profiles, profile_name)
+    if source != Source.API:  # the gate has counted the call
+        use.quotas.count_request(tenant)
+    use.quotas.check_spending(tenant)
     # A name from outside may hold what no database stores and no screen should show; the bucket's are clean already.
     name = name if source == Source.BUCKET else key_of(name)
     sha256 = hashlib.sha256(data).hexdigest()
@@ -51,6 +58,12 @@ def submit(
     if receipt.outcome == "accepted" and order.window_s == 0:
         use.send(order.job_id, Stage.PARSE, None, hot=True)
     return receipt
+
+
+def _check_tenant(tenant: str) -> None:
+    """A tenant's name is part of the keys of blobs: no path may hide in it."""
+    if not tenant.isprintable() or tenant in ("", ".", "..") or set(tenant) & {"/", "\\"} or len(tenant) > 200:
+        raise BadTenant(f"{tenant[:50]!r} cannot be a tenant: give a name of 1 to 200 characters without slashes")
 
 
 def _order(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
 
@@ -24,12 +25,14 @@ from storage.control import ControlStore
 from storage.database import connect
 from storage.jobs import JobStore
 from storage.ports import Stage
+from storage.tenants import Quota
 from validation.rules import Ruleset, load_rulesets
 from workers.engine_report import Watch
 from workers.ladder import Fresh, Glance
 from workers.lease import Leases
 from workers.policy import VERDICTS, VerdictPolicy, load_policy
 from workers.publish import Publisher
+from workers.quotas import Quotas
 from workers.settings import Settings, settings
 
 #: The lane that runs where no lane file is given.
@@ -97,6 +100,17 @@ class Services:
     def redis(self) -> Redis:
         """The broker's server, for what may be lost: reports, buckets, marks."""
         return Redis.from_url(self.settings.broker_url, socket_timeout=3, socket_connect_timeout=3)
+
+    @cached_property
+    def quotas(self) -> Quotas:
+        given = self.settings
+        usual = Quota(
+            given.quota_requests_per_minute,
+            given.quota_tokens_per_day,
+            Decimal(str(given.quota_usd_per_day)),
+            Decimal(str(given.quota_usd_per_month)),
+        )
+        return Quotas(self.database, given.broker_url, usual)
 
     @cached_property
     def glance(self) -> Glance:

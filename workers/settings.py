@@ -44,6 +44,27 @@ class Settings(BaseSettings):
     metrics_port: int = Field(default=0, description="Port of a worker's Prometheus metrics; 0: none.")
     require_api_key: bool = Field(default=False, description="Refuse calls without a key; else they act for `tenant`.")
     tenant: str = Field(default="default", description="Tenant of the command line and of calls without a key.")
+    quota_requests_per_minute: int = Field(
+        default=0, ge=0, description="Calls and files a minute of a tenant that has no quota of its own; 0: no limit."
+    )
+    quota_tokens_per_day: int = Field(
+        default=0, ge=0, description="Tokens a day (UTC) of a tenant that has no quota of its own; 0: no limit."
+    )
+    quota_usd_per_day: float = Field(
+        default=0.0, ge=0, description="US dollars a day of a tenant that has no quota of its own; 0: no limit."
+    )
+    quota_usd_per_month: float = Field(
+        default=0.0, ge=0, description="US dollars a month of a tenant that has no quota of its own; 0: no limit."
+    )
+    upload_max_bytes: int = Field(
+        default=512 * 1024 * 1024, description="Largest body of an API call that carries files, in bytes."
+    )
+    upload_s: float = Field(
+        default=600.0, description="Longest time that the body of an API call may take, in seconds."
+    )
+    upload_idle_s: float = Field(
+        default=30.0, description="Longest pause in the body of an API call, in seconds; then the call is ended."
+    )
     vip_tenants: tuple[str, ...] = Field(default=(), description="Tenants whose work is always hot (a JSON list).")
 
     tenant_weights: dict[str, float] = Field(

@@ -6,6 +6,8 @@ from fastapi import FastAPI
 from fastapi_offline import FastAPIOffline
 
 from docmill import __version__
+from workers.api.audit import router as audit
+from workers.api.gate import Gate
 from workers.api.problems import answer_errors
 from workers.api.reviews import router as reviews
 from workers.api.routes import router
@@ -22,7 +24,9 @@ def make_api(use: Services) -> FastAPI:
         license_info={"name": "AGPL-3.0-or-later", "identifier": "AGPL-3.0-or-later"},
     )
     api.state.services = use
+    api.add_middleware(Gate, use=use)
     answer_errors(api)
     api.include_router(router)
     api.include_router(reviews)
+    api.include_router(audit)
     return api

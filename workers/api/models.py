@@ -10,14 +10,24 @@ from pydantic import BaseModel, Field
 from docmill.types import BBox, Finding, Record
 
 
+class OpenAIError(BaseModel):
+    """An error in OpenAI's shape."""
+
+    message: str
+    type: str
+    param: str | None = None
+    code: str | None
+
+
 class Problem(BaseModel):
-    """An error by RFC 9457; `code` is docmill's stable word for it."""
+    """An error by RFC 9457; `code` is docmill's stable word for it. `error` says the same to an OpenAI client."""
 
     type: str = "about:blank"
     title: str
     status: int
     detail: str = Field(description="What is wrong with what, the limit, and the remedy.")
     code: str
+    error: OpenAIError
 
 
 class FindingOut(BaseModel):

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import logging
+import math
+from http import HTTPStatus
 
 from fastapi import FastAPI, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from starlette.exceptions import HTTPException
 
 from docmill.errors import (
     BadCorrection,
@@ -13,17 +17,35 @@ from docmill.errors import (
     DocmillError,
     InputError,
     NotFound,
+    QuotaExceeded,
+    RateLimited,
     RequestError,
     SystemFault,
     TooLarge,
 )
 from docmill.log import logger, say
-from workers.api.models import Problem
+from workers.api.models import OpenAIError, Problem
 
 log = logger("api")
 
+
+class Unauthorised(RequestError):
+    """No key, or one that is not valid."""
+
+    code = "unauthorised"
+
+
+class Forbidden(RequestError):
+    """A key that was not made for this."""
+
+    code = "forbidden"
+
+
 #: The first class that matches decides.
 STATUS: tuple[tuple[type[Exception], int], ...] = (
+    (Unauthorised, 401),
+    (Forbidden, 403),
+    (QuotaExceeded, 429),
     (NotFound, 404),
     (Conflict, 409),
     (BadCorrection, 422),
@@ -35,17 +57,41 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
 )
 
 
-class Unauthorised(RequestError):
-    """No key, or one that is not valid."""
+#: Our word where that of HTTP is another.
+CODES = {404: "not_found", 413: "too_large"}
 
-    code = "unauthorised"
+#: The `type` of an error in OpenAI's shape by status; other 4xx are `invalid_request_error`.
+OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
-def problem(status: int, code: str, detail: str) -> JSONResponse:
-    """A problem document (RFC 9457)."""
-    body = Problem(title=code.replace("_", " "), status=status, detail=detail, code=code)
-    headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
+def problem(status: int, code: str, detail: str, *, headers: dict[str, str] | None = None) -> JSONResponse:
+    """A problem document (RFC 9457) that has an `error` in OpenAI's shape beside."""
+    kind = OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
+    body = Problem(
+        title=code.replace("_", " "),
+        status=status,
+        detail=detail,
+        code=code,
+        error=OpenAIError(message=detail, type=kind, code=code),
+    )
     return JSONResponse(body.model_dump(), status, headers, media_type="application/problem+json")
+
+
+def answer_to(error: DocmillError) -> JSONResponse:
+    """What an error of ours is answered with."""
+    status = next(status for kind, status in STATUS if isinstance(error, kind))
+    return problem(status, error.code, str(error), headers=_headers(error))
+
+
+def _headers(error: DocmillError) -> dict[str, str] | None:
+    match error:
+        case Unauthorised():
+            return {"WWW-Authenticate": "Bearer"}
+        case QuotaExceeded():
+            # The `openai` client tries again by itself; for a quota that is used up until tomorrow it should not.
+            again = "true" if isinstance(error, RateLimited) else "false"
+            return {"Retry-After": str(math.ceil(error.retry_after_s)), "x-should-retry": again}
+    return None
 
 
 def answer_errors(api: FastAPI) -> None:
@@ -53,8 +99,17 @@ def answer_errors(api: FastAPI) -> None:
 
     @api.exception_handler(DocmillError)
     async def ours(request: Request, error: DocmillError) -> JSONResponse:
-        status = 401 if isinstance(error, Unauthorised) else next(s for kind, s in STATUS if isinstance(error, kind))
-        return problem(status, error.code, str(error))
+        return answer_to(error)
+
+    @api.exception_handler(HTTPException)
+    async def of_http(request: Request, error: HTTPException) -> JSONResponse:
+        code = CODES.get(error.status_code) or HTTPStatus(error.status_code).phrase.lower().replace(" ", "_")
+        return problem(error.status_code, code, str(error.detail), headers=dict(error.headers or {}))
+
+    @api.exception_handler(RequestValidationError)
+    async def misfit(request: Request, error: RequestValidationError) -> JSONResponse:
+        wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
+        return problem(422, "bad_request", wrong)
 
     @api.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> JSONResponse:

@@ -17,7 +17,7 @@ from workers.api.models import FindingOut, Problem, finding_out
 from workers.review import Shown
 from workers.services import Services
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 401, 404, 409, 422)}
+PROBLEMS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 401, 403, 404, 409, 422, 429)}
 ACTIONS = Literal["accept", "correct", "reject", "reopen"]
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], responses=PROBLEMS)

@@ -16,7 +16,7 @@ from workers.api.models import DocumentOut, Health, Job, Place, Problem, Result,
 from workers.api.problems import problem
 from workers.intake import submit
 
-PROBLEMS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 401, 404, 413, 422)}
+PROBLEMS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 401, 403, 404, 413, 422, 429)}
 PREFER = "`wait=N`: answer with the result if it is there within N seconds."
 
 router = APIRouter(prefix="", responses=PROBLEMS)
