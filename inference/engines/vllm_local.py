@@ -90,12 +90,14 @@ class LocalEngine:
     async def open(cls, settings: LocalSettings) -> LocalEngine:
         """Start vLLM and load the weights; takes half a minute or more. The engine is not ready before warm-up."""
         import transformers
+        from vllm import AsyncEngineArgs
         from vllm.v1.engine.async_llm import AsyncLLM
 
         gauges = _Gauges()
         tokenizer = transformers.AutoTokenizer.from_pretrained(settings.model)
         try:
-            llm = AsyncLLM.from_engine_args(_engine_args(settings), stat_loggers=[gauges.of_engine])
+            arguments = AsyncEngineArgs(**engine_arguments(settings))
+            llm = AsyncLLM.from_engine_args(arguments, stat_loggers=[gauges.of_engine])
         except RuntimeError as error:
             raise EngineDead(f"vLLM did not start with {settings.model}: {error}; its log says why") from error
         return cls(llm, tokenizer, settings, gauges)
@@ -127,9 +129,8 @@ class LocalEngine:
         self._ready = True
 
     def _rendered(self, request: Request) -> list[int]:
-        """The prompt's tokens by the model's chat template, if they and the answer fit the context."""
-        messages = [{"role": "system", "content": request.system}, {"role": "user", "content": request.user}]
-        tokens: list[int] = self._tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+        """The prompt's tokens, if they and the answer fit the context."""
+        tokens = rendered(request, self._tokenizer)
         if len(tokens) + request.max_tokens > self.info.context_tokens:
             raise PromptTooLong(
                 f"request {request.request_id}: {len(tokens)} prompt and {request.max_tokens} output tokens are over"
@@ -142,7 +143,7 @@ class LocalEngine:
         from vllm.inputs import tokens_input
 
         prompt = tokens_input(tokens, cache_salt=request.cache_salt)
-        sampling, name, priority = _sampling(request), request.request_id, request.priority
+        sampling, name, priority = sampling_of(request), request.request_id, request.priority
         try:
             outputs = [o async for o in self._llm.generate(prompt, sampling, request_id=name, priority=priority)]
         except VLLMError as error:
@@ -150,6 +151,13 @@ class LocalEngine:
                 return Completion("", "error", len(tokens), 0, 0, 0.0, 0.0, 0.0)
             raise translated(error, request.request_id) from error
         return whole(_completion(outputs[-1]), request)
+
+
+def rendered(request: Request, tokenizer: Any) -> list[int]:
+    """The tokens of a request's messages by the model's chat template."""
+    messages = [{"role": "system", "content": request.system}, {"role": "user", "content": request.user}]
+    tokens: list[int] = tokenizer.apply_chat_template(messages, add_generation_prompt=True, return_dict=False)
+    return tokens
 
 
 def translated(error: Exception, request_id: str) -> DocmillError:
@@ -171,9 +179,8 @@ def _is_about_the_grammar(error: Exception) -> bool:
     return isinstance(error, VLLMClientError) and "grammar" in str(error).lower()
 
 
-def _engine_args(settings: LocalSettings) -> Any:
-    from vllm import AsyncEngineArgs
-
+def engine_arguments(settings: LocalSettings) -> dict[str, Any]:
+    """What vLLM is started with, by the names of its AsyncEngineArgs."""
     kv_cache = None if settings.kv_cache_gib is None else int(settings.kv_cache_gib * _GIB)
     fixed = {
         "model": settings.model,
@@ -191,10 +198,11 @@ def _engine_args(settings: LocalSettings) -> Any:
         "enable_log_requests": False,
         "disable_log_stats": False,
     }
-    return AsyncEngineArgs(**{**fixed, **settings.more})
+    return {**fixed, **settings.more}
 
 
-def _sampling(request: Request) -> Any:
+def sampling_of(request: Request) -> Any:
+    """The request as vLLM's SamplingParams."""
     from vllm import SamplingParams
     from vllm.sampling_params import RequestOutputKind, StructuredOutputsParams
 

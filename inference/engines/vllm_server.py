@@ -120,7 +120,7 @@ class ServerEngine:
         answer = _Answer(started=time.perf_counter())
         try:
             async with self._client.stream(
-                "POST", "/v1/chat/completions", json=_body(request, self.info.model)
+                "POST", "/v1/chat/completions", json=body_of(request, self.info.model)
             ) as said:
                 return whole(await _read(said, answer, request), request)
         except httpx.HTTPError as error:
@@ -193,7 +193,8 @@ def _no_room(request: Request, info: EngineInfo) -> PromptTooLong:
     )
 
 
-def _body(request: Request, model: str) -> dict[str, Any]:
+def body_of(request: Request, model: str) -> dict[str, Any]:
+    """The request as the body of a chat completion."""
     messages = [{"role": "system", "content": request.system}, {"role": "user", "content": request.user}]
     body: dict[str, Any] = {
         "model": model,
