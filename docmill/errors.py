@@ -9,7 +9,9 @@
     │   ├── CorruptPdf             cannot be opened, or has no page
     │   ├── TooManyPages           pages over the limit
     │   ├── NoText                 nothing readable, not even by OCR
-    │   └── ParserLimit            time or memory over the limit in the parser's child process
+    │   ├── ParserLimit            time or memory over the limit in the parser's child process
+    │   ├── CorruptZip             an archive that cannot be read
+    │   └── ZipBomb                an archive that would unpack to more than the limits
     ├── RequestError               whose fault: the caller      never retried
     │   ├── UnknownProfile
     │   ├── BadTenant              a name that no tenant may have
@@ -99,6 +101,18 @@ class ParserLimit(InputError):
     """The parser's child process ran over its time or memory limit."""
 
     code = "parser_limit"
+
+
+class CorruptZip(InputError):
+    """The archive cannot be read."""
+
+    code = "corrupt_zip"
+
+
+class ZipBomb(InputError):
+    """The archive has too many files, or would unpack to too many bytes."""
+
+    code = "zip_bomb"
 
 
 class RequestError(DocmillError):
