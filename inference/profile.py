@@ -31,7 +31,10 @@ class Profile:
     `instructions` by language ("en", "zh"). `schema` is a JSON Schema whose fields may carry `x-source` (inference/
     grounding.py) and `x-labels` (words beside which the value is printed). `lanes` are names in order of preference;
     `precision` is a hint for lanes that are made for it. `window_seconds` is how long a result may take, 0: at once.
-    Blocks that hold one of `critical_terms` are kept when a document must be shortened.
+    `document_tokens` bounds what is read of a document (None: all of it); blocks that hold one of `critical_terms`, or
+    stand under a heading with one of `critical_sections`, are kept when it must be shortened. No answer is given less
+    room than `min_output_tokens`. `quantized_long` lets lanes of
+    quantised weights read long documents too (inference/cost_control.py).
     """
 
     name: str
@@ -46,6 +49,10 @@ class Profile:
     max_output_tokens: int
     ruleset: str
     critical_terms: tuple[str, ...] = ()
+    critical_sections: tuple[str, ...] = ()
+    document_tokens: int | None = None
+    min_output_tokens: int = 48
+    quantized_long: bool = False
 
     def json_schema(self) -> dict[str, Any]:
         """The schema in JSON Schema's own words only, for engines that refuse others."""
@@ -87,9 +94,10 @@ def read_profile(file: Path) -> Profile:
 
 def _profile(fields: dict[str, Any]) -> Profile:
     schema = _closed(fields.pop("schema"))
-    lanes, terms = tuple(fields.pop("lanes")), tuple(fields.pop("critical_terms", ()))
+    lanes = tuple(fields.pop("lanes"))
+    critical = {name: tuple(fields.pop(name, ())) for name in ("critical_terms", "critical_sections")}
     instructions = MappingProxyType({key: text.strip() for key, text in fields.pop("instructions").items()})
-    return Profile(schema=schema, lanes=lanes, critical_terms=terms, instructions=instructions, **fields)
+    return Profile(schema=schema, lanes=lanes, instructions=instructions, **critical, **fields)
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:

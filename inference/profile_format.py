@@ -96,7 +96,11 @@ FORMAT: dict[str, Any] = {
         "temperature": {"type": "number", "minimum": 0, "maximum": 2},
         "max_output_tokens": {"type": "integer", "minimum": 16, "maximum": 4096},
         "ruleset": _NAME,
-        "critical_terms": {"type": "array", "items": {"type": "string", "minLength": 1}},
+        "min_output_tokens": {"type": "integer", "minimum": 16, "maximum": 4096},
+        "critical_terms": _LABELS,
+        "critical_sections": _LABELS,
+        "document_tokens": {"type": "integer", "minimum": 256},
+        "quantized_long": {"type": "boolean"},
     },
     "$defs": {
         "root": _object("#/$defs/field"),

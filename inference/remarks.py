@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
-from docmill.types import Citation, Finding, Omission, Outcome
+from docmill.types import Citation, Extraction, Finding, Omission, Outcome
 from inference.merge import Conflict, Dropped, Merged, Origin
 
 PARTS_DISAGREE: Final = "parts-disagree"
@@ -37,6 +38,14 @@ def left_out(omitted: Sequence[Omission]) -> tuple[Finding, ...]:
         f" / 第 {pages} 页约 {tokens} 个词元的正文未提供给模型"
     )
     return (Finding(TEXT_LEFT_OUT, Outcome.FLAG, message, page=omitted[0].page),)
+
+
+def with_omissions(extraction: Extraction, omitted: Sequence[Omission]) -> Extraction:
+    """The extraction with what its prompts did not show."""
+    if not omitted:
+        return extraction
+    findings = (*extraction.findings, *left_out(omitted))
+    return replace(extraction, findings=findings, omitted=beginnings(omitted))
 
 
 def beginnings(omitted: Sequence[Omission]) -> tuple[Omission, ...]:

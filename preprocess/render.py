@@ -16,12 +16,19 @@ from preprocess.render_table import table_draft
 from preprocess.repeats import Repeats
 from preprocess.tokens import Count
 
+_ANCHOR: Final = re.compile(r"\[p(\d+)\]\n")
 _FURNITURE: Final = frozenset({BlockKind.HEADER, BlockKind.FOOTER})
 
 
 def anchor(page: int) -> str:
     """What stands where a page starts."""
     return f"[p{page}]\n"
+
+
+def anchored_page(text: str) -> int | None:
+    """The page whose mark the text starts with."""
+    found = _ANCHOR.match(text)
+    return int(found[1]) if found else None
 
 
 def render(pages: Sequence[Page], count: Count) -> tuple[Chunk, ...]:

@@ -40,12 +40,13 @@ def validate(
     ruleset: Ruleset,
     prompt: Iterable[str] = (),
 ) -> Verdict:
-    """Apply a ruleset to what was read of a document.
+    """Apply a ruleset to what was read of a document. What the reading says of itself comes first.
 
     `schema` is the profile's, with its `x-source` marks; `prompt` is what the model was told besides the document.
     """
     case = Case(extraction, facts_of(document), schema, tuple(prompt))
-    findings = tuple(finding for rule in ruleset.rules for finding in _apply(rule, case))
+    found = (finding for rule in ruleset.rules for finding in _apply(rule, case))
+    findings = (*extraction.findings, *found)
     return Verdict(
         outcome=_worst(finding.outcome for finding in findings),
         findings=findings,

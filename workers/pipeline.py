@@ -11,7 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from docmill.codec import pack, unpack
 from docmill.errors import EngineDead, EngineUnavailable, StaleAttempt
@@ -20,9 +20,10 @@ from docmill.types import Extraction, Heat, Part, PreparedDocument, Route, Statu
 from inference.extract import ExtractConfig, extract
 from inference.profile import Profile, get
 from inference.prompt import Objections, overhead
+from inference.remarks import with_omissions
 from inference.reuse import reuse
 from inference.route import better_lane, queue_name
-from preprocess.budget import split
+from preprocess.budget import Budget, fit
 from preprocess.dedup import likeness
 from preprocess.prepare import prepare
 from preprocess.tokens import counter
@@ -33,7 +34,8 @@ from workers.controller import wake, watched
 from workers.engine_host import leave_with_engine
 from workers.judging import judge
 from workers.messages import objections_of
-from workers.policy import Step, code_of, describe, policy_for
+from workers.policy import Policy, Step, code_of, describe, policy_for
+from workers.room import Place
 from workers.services import Services
 
 log = logger("pipeline")
@@ -58,16 +60,16 @@ def infer(claim: Claim, use: Services) -> None:
     profile = get(use.profiles, claim.profile)
     prepared = load_prepared(claim.document_id, use)
     objections = _objections(claim, profile, use)
-    parts = split(prepared, _room(profile, claim.route, objections, use))
+    shown = fit(prepared, _budget(profile, _room(profile, claim.route, objections, use)))
     config = replace(_extract_config(claim, claim.route, use), objections=objections)
-    extraction = _shared(claim, parts, profile, use)
+    extraction = _shared(claim, shown.parts, profile, use)
     if extraction is None:
         with watched(claim, use):
             extraction = use.engine.call(
-                lambda engine: extract(parts, profile, engine, config),
-                timeout_s=config.deadline_s * _rounds(parts, claim.route, use),
+                lambda engine: extract(shown.parts, profile, engine, config),
+                timeout_s=config.deadline_s * _rounds(shown.parts, claim.route, use),
             )
-    use.store.finish_infer(claim, extraction)
+    use.store.finish_infer(claim, with_omissions(extraction, shown.omitted))
     wake(claim.route, use)
     use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
 
@@ -98,35 +100,56 @@ STEPS: dict[Stage, Callable[[Claim, Services], None]] = {
 
 def run(stage: Stage, job_id: str, use: Services) -> None:
     """Claim the job, run the step under a lease, settle what goes wrong. A second delivery does nothing."""
-    claim = use.store.claim(job_id, stage, worker=use.worker, lease_s=use.settings.lease_s)
-    if claim is None:
-        say(log, "not_ours", job_id=job_id, stage=stage)
-        return
-    say(log, "claimed", job_id=job_id, stage=stage, attempt=claim.attempt)
-    with use.leases.held(claim):
-        try:
-            STEPS[stage](claim, use)
-            say(log, "finished", job_id=job_id, stage=stage, attempt=claim.attempt)
-        except StaleAttempt as stale:
-            say(log, "stale", job_id=job_id, stage=stage, attempt=claim.attempt, why=stale)
-        except Exception as error:
-            say(log, "error", level=logging.WARNING, error=True, job_id=job_id, stage=stage, code=code_of(error))
-            settle(error, claim, use)
+    if use.room.is_closed:
+        use.store.mark_unpublished([job_id])  # for another worker, without the wait for a message that is lost
+    with use.room.entered() as place:
+        claim = use.store.claim(job_id, stage, worker=use.worker, lease_s=use.settings.lease_s)
+        if claim is None:
+            say(log, "not_ours", job_id=job_id, stage=stage)
+            return
+        say(log, "claimed", job_id=job_id, stage=stage, attempt=claim.attempt)
+        with use.leases.held(claim):
+            _carry_out(claim, place, use)
+
+
+def _carry_out(claim: Claim, place: Place, use: Services) -> None:
+    about: dict[str, Any] = {"job_id": claim.job_id, "stage": claim.stage, "attempt": claim.attempt}
+    try:
+        if claim.lost + 1 >= use.settings.max_lost:
+            place.be_alone()
+            use.store.alone(claim)
+            say(log, "alone", level=logging.WARNING, lost=claim.lost, **about)
+        STEPS[claim.stage](claim, use)
+        say(log, "finished", **about)
+    except StaleAttempt as stale:
+        say(log, "stale", why=stale, **about)
+    except Exception as error:
+        say(log, "error", level=logging.WARNING, error=True, code=code_of(error), **about)
+        settle(error, claim, use)
 
 
 def settle(error: Exception, claim: Claim, use: Services) -> None:
     """Give the job back or end it, as the policy table says; leave with the engine if that is dead."""
-    policy = policy_for(error)
-    tries = claim.retries + 1
+    if isinstance(error, EngineDead):
+        use.room.close()
     try:
-        if tries >= policy.tries:
-            use.store.fail(claim, code=code_of(error), reason=describe(error))
-        else:
-            use.store.give_back(claim, reason=describe(error), delay_s=policy.delay_s * tries, counts=True)
+        _settle(policy_for(error), error, claim, use)
     except StaleAttempt as stale:
         say(log, "stale", job_id=claim.job_id, attempt=claim.attempt, why=stale)
     if isinstance(error, EngineDead):
         leave_with_engine()
+
+
+def _settle(policy: Policy, error: Exception, claim: Claim, use: Services) -> None:
+    reason, tries = describe(error), claim.retries + 1
+    if policy.loses:
+        use.store.lose(claim, reason=reason, max_lost=use.settings.max_lost)
+    elif not policy.counts:
+        use.store.give_back(claim, reason=reason, delay_s=policy.delay_s, counts=False)
+    elif tries >= policy.tries:
+        use.store.fail(claim, code=code_of(error), reason=reason)
+    else:
+        use.store.give_back(claim, reason=reason, delay_s=policy.delay_s * tries, counts=True)
 
 
 def route_claim(claim: Claim, tokens: int, use: Services) -> Route:
@@ -194,6 +217,11 @@ def _room(profile: Profile, chosen: Route, objections: Objections, use: Services
     return lane.context_tokens - profile.max_output_tokens - beside
 
 
+def _budget(profile: Profile, room: int) -> Budget:
+    """What a profile wants to be read of a document, in prompts with this much room."""
+    return Budget(room, profile.document_tokens, profile.critical_terms, profile.critical_sections)
+
+
 def _rounds(parts: tuple[Part, ...], chosen: Route, use: Services) -> int:
     """How many times the lane's slots must be filled to read all parts."""
     return 1 + len(parts) // use.lane(chosen.lane).max_num_seqs
@@ -207,6 +235,8 @@ def _extract_config(claim: Claim, chosen: Route, use: Services) -> ExtractConfig
         deadline_s=use.settings.infer_deadline_s,
         seed=claim.retries + claim.rejections,
         cache_salt=claim.tenant,
+        at_once=use.lane(chosen.lane).max_num_seqs,
+        reading=claim.rejections,
         prices=use.lane(chosen.lane).prices,
     )
 

@@ -11,11 +11,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from docmill.types import BBox, Block, BlockKind, Cell, Page, PreparedDocument, Printed, Region, Table
-from preprocess.budget import split
+from docmill.types import BBox, Block, BlockKind, Cell, Page, Printed, Region, Table
 from preprocess.markup import html_cell, markdown_cell
 from preprocess.render import render
 from preprocess.render_table import spans_matter
+from preprocess.split import split
 
 BOX = BBox(0, 0, 10, 10)
 quick = settings(max_examples=40, deadline=None)
@@ -167,7 +167,7 @@ def test_a_figure_for_two_rows_makes_the_table_html_and_is_printed_once() -> Non
 def test_every_part_of_a_split_table_has_unit_header_and_end_and_parses_alone() -> None:
     page = Page(1, 100, 100, (Block(BlockKind.TABLE, 1, BOX, Printed(""), spanning(40)),))
     chunks = render([page], count)
-    parts = split(PreparedDocument("doc", (), chunks, sum(chunk.tokens for chunk in chunks), b"", "test"), 300)
+    parts = split(chunks, 300)
     assert len(parts) > 3
     read = []
     for part in parts:

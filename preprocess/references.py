@@ -1,0 +1,219 @@
+"""References over pages: a part that says "see Note 12" or 见第5页 gets what it refers to, as far as there is room.
+
+What is pulled in stands at the end of the part under a mark with its page, and its pieces keep their places: a value
+that is read from it is cited where it is printed. A table is pulled in whole or not at all, of text what fits.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final
+
+from docmill.errors import PromptTooLong
+from docmill.types import BlockKind, Chunk, Page, Part, Piece
+from preprocess.furniture import is_page_number
+from preprocess.numerals import NUMERAL, number_of
+from preprocess.render import anchor, anchored_page
+from preprocess.split import split
+
+#: The share of a part that is kept free where parts refer to each other.
+MOST: Final = 0.25
+
+#: What is referred to: its kind and its number, for a note below a numbered section both numbers.
+Target = tuple[str, str]
+
+_SEE: Final = r"(?:参见|详见|参阅|参照|请见|载于|列示于|披露于|如|见)"
+_REFERENCES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+    ("page", re.compile(rf"{_SEE}\s*(?:本\S{{1,4}})?\s*第\s*({NUMERAL})\s*页")),
+    ("page", re.compile(r"\b(?:see|refer(?:s|red)? to|on|at|from)\s+(?:page|p\.|pp\.)\s*(\d{1,4})\b(?!\s*of)", re.I)),
+    ("note", re.compile(rf"(?:附注|附註|注释)\s*((?>{NUMERAL}))(?![、（(.\d]\s*[（(]?{NUMERAL})")),
+    ("note", re.compile(r"\bnotes?\s+(\d{1,3})\b(?!\s*(?:to|of)\s+\d)", re.I)),
+    ("table", re.compile(rf"{_SEE}\s*附?表\s*({NUMERAL})")),
+    ("table", re.compile(r"\b(?:see|refer to|in)\s+(?:table|schedule)\s+(\d{1,3}|[A-Z])\b", re.I)),
+    ("annex", re.compile(rf"(?:{_SEE}|于)\s*附[录件]\s*({NUMERAL}|[A-Z])")),
+    ("annex", re.compile(r"\b(?:see|refer to|in)\s+(?:appendix|annex|exhibit)\s+(\d{1,3}|[A-Z])\b", re.I)),
+)
+#: 附注五、12 and 附注五（十二）: a note below a numbered section.
+_BELOW: Final = re.compile(rf"(?:附注|附註)\s*({NUMERAL})\s*[、（(.]\s*[（(]?({NUMERAL})[)）]?")
+
+_TITLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
+    ("note", re.compile(rf"(?:附注|附註|注释|notes?)\s*({NUMERAL})", re.I)),
+    ("table", re.compile(rf"(?:附?表|table|schedule)\s*({NUMERAL}|[A-Z]\b)", re.I)),
+    ("annex", re.compile(rf"(?:附[录件]|appendix|annex|exhibit)\s*({NUMERAL}|[A-Z]\b)", re.I)),
+)
+_HEADING: Final = "## "
+_NUMBERED: Final = re.compile(rf"[（(]?({NUMERAL})[)）、.．]\s*\D")
+_SECTION: Final = re.compile(r"([一二三四五六七八九十]{1,3})、")
+
+
+@dataclass(frozen=True, slots=True)
+class Index:
+    """Where what can be referred to begins, as places among the chunks; how far it goes; pages by printed number."""
+
+    places: Mapping[Target, int]
+    ends: Mapping[int, int]
+    pages: Mapping[int, int]
+
+
+def with_references(
+    parts: Sequence[Part], chunks: Sequence[Chunk], pages: Sequence[Page], limit: int
+) -> tuple[Part, ...]:
+    """The parts with what they refer to; where that needs room the document is cut into somewhat smaller ones."""
+    if len(parts) < 2:
+        return tuple(parts)
+    index = index_of(chunks, pages)
+    wanted = [list(_wanted(part, chunks, index)) for part in parts]
+    if not any(wanted):
+        return tuple(parts)
+    needs = max(part.tokens + _length(more) for part, more in zip(parts, wanted, strict=True))
+    smaller = _smaller(parts, chunks, limit - min(int(MOST * limit), max(0, needs - limit)))
+    return tuple(_with(part, list(_wanted(part, chunks, index)), limit) for part in smaller)
+
+
+def references(text: str) -> list[Target]:
+    """What a text refers to, in its order, each once."""
+    found = [(match.start(), _target("below", match[1], match[2])) for match in _BELOW.finditer(text)]
+    for kind, pattern in _REFERENCES:
+        found += [(match.start(), _target(kind, match[1])) for match in pattern.finditer(text)]
+    return list(dict.fromkeys(target for _, target in sorted(found)))
+
+
+def _target(kind: str, *numbers: str) -> Target:
+    """A reference or a title by its number, however that is printed."""
+    known = (number_of(number) for number in numbers)
+    return kind, ".".join(
+        number.upper() if value is None else str(value) for number, value in zip(numbers, known, strict=True)
+    )
+
+
+# ---------------------------------------------------------------- what can be referred to
+
+
+def index_of(chunks: Sequence[Chunk], pages: Sequence[Page]) -> Index:
+    """The titles of notes, tables and annexes among the chunks. The first of a number counts, headings before text."""
+    places: dict[Target, int] = {}
+    titled = [(place, target) for place, target in _titles(chunks) if target[1]]
+    for place, target in sorted(titled, key=lambda one: not _bare(chunks[one[0]].text).startswith(_HEADING)):
+        places.setdefault(target, place)
+    starts = sorted({*places.values(), *_headings(chunks), len(chunks)})
+    ends = dict(pairwise(starts))
+    return Index(places, ends, _printed_numbers(pages))
+
+
+def _titles(chunks: Sequence[Chunk]) -> Iterator[tuple[int, Target]]:
+    section = ""
+    for place, chunk in enumerate(chunks):
+        title = _bare(chunk.text).removeprefix(_HEADING).lstrip()
+        for kind, pattern in _TITLES:
+            if found := pattern.match(title):
+                yield place, _target(kind, found[1])
+        if found := _SECTION.match(title):
+            section = found[1]
+            yield place, _target("note", section)
+        elif section and (found := _NUMBERED.match(title)):
+            yield place, _target("below", section, found[1])
+        elif _bare(chunk.text).startswith(_HEADING) and (found := _NUMBERED.match(title)):
+            yield place, _target("note", found[1])
+
+
+def _headings(chunks: Sequence[Chunk]) -> list[int]:
+    return [place for place, chunk in enumerate(chunks) if _bare(chunk.text).startswith(_HEADING)]
+
+
+def _bare(text: str) -> str:
+    page = anchored_page(text)
+    return text if page is None else text[len(anchor(page)) :]
+
+
+def _printed_numbers(pages: Sequence[Page]) -> Mapping[int, int]:
+    """For each page number that is printed the page that it is printed on, if they are printed at all."""
+    printed: dict[int, int] = {}
+    for page in pages:
+        for block in page.blocks:
+            if block.kind in (BlockKind.HEADER, BlockKind.FOOTER) and is_page_number(block.printed.text):
+                digits = re.search(r"\d+", block.printed.text)
+                if digits:
+                    printed.setdefault(int(digits[0]), page.number)
+    return printed
+
+
+# ---------------------------------------------------------------- what a part needs
+
+
+def _wanted(part: Part, chunks: Sequence[Chunk], index: Index) -> Iterator[Chunk]:
+    """The chunks that a part refers to and does not show, in the order in which it refers to them."""
+    targets = references(part.text)
+    if not targets:
+        return
+    shown: set[Piece] = set(part.pieces)
+    places = dict.fromkeys(place for target in targets for place in _places(target, chunks, index))
+    for place in places:
+        chunk = chunks[place]
+        if chunk.pieces and not shown.issuperset(chunk.pieces):
+            yield chunk
+
+
+def _places(target: Target, chunks: Sequence[Chunk], index: Index) -> Iterator[int]:
+    kind, number = target
+    if kind == "page":
+        page = index.pages.get(int(number), None if index.pages else int(number)) if number.isdigit() else None
+        yield from (place for place, chunk in enumerate(chunks) if chunk.page == page)
+    elif target in index.places:
+        start = index.places[target]
+        yield from range(start, index.ends[start])
+
+
+def _length(wanted: Sequence[Chunk]) -> int:
+    """The tokens of chunks with their marks. A character is one token at most."""
+    return sum(chunk.tokens + len(mark(chunk.page)) for chunk in wanted)
+
+
+def _smaller(parts: Sequence[Part], chunks: Sequence[Chunk], limit: int) -> Sequence[Part]:
+    """The document in parts of a lower limit, if every row of it fits that."""
+    try:
+        return split(chunks, limit)
+    except PromptTooLong:
+        return parts
+
+
+def _with(part: Part, wanted: Sequence[Chunk], limit: int) -> Part:
+    """The part with as much of what it refers to as fits, in that order."""
+    text, tokens = part.text, part.tokens
+    pulled: list[Chunk] = []
+    for chunk in wanted:
+        same_page = bool(pulled) and pulled[-1].page == chunk.page
+        lead = ("" if text.endswith("\n") else "\n") + ("" if same_page else mark(chunk.page))
+        fitting = _as_far_as(chunk, limit - tokens - len(lead))
+        if fitting is not None:
+            text, tokens = text + lead + fitting.text, tokens + len(lead) + fitting.tokens
+            pulled.append(fitting)
+    pieces = tuple(dict.fromkeys((*part.pieces, *(piece for chunk in pulled for piece in chunk.pieces))))
+    pages = tuple(dict.fromkeys(chunk.page for chunk in pulled))
+    return replace(part, text=text, tokens=tokens, pieces=pieces, referred=pages)
+
+
+def mark(page: int) -> str:
+    """What stands before text that was pulled in from its page."""
+    return f"[referred: p{page}]\n"
+
+
+def _as_far_as(chunk: Chunk, room: int) -> Chunk | None:
+    """The chunk without its page's mark, if it fits; of text its first sentences that do."""
+    bare = replace(chunk, text=_bare(chunk.text))
+    if chunk.tokens <= room:
+        return bare
+    if chunk.head:
+        return None
+    rows: list[Chunk] = []
+    for row in chunk.rows:
+        if sum(one.tokens for one in rows) + row.tokens > room:
+            break
+        rows.append(row)
+    if not rows:
+        return None
+    pieces = tuple(dict.fromkeys(piece for row in rows for piece in row.pieces))
+    text = _bare("".join(row.text for row in rows))
+    return Chunk(text, sum(row.tokens for row in rows), chunk.page, pieces)
