@@ -26,5 +26,5 @@ def reuse(earlier: Extraction, parts: Sequence[Part], profile: Profile) -> Extra
     wanted = [leaf.path for leaf in leaves(profile.schema, earlier.result)]
     if [citation.path for citation in citations] != wanted:
         return None
-    own = {"usage": Usage(), "findings": (), "omitted": (), "longest_output": 0}
-    return replace(earlier, citations=citations, finish_reason=SHARED, **own)
+    shared = replace(earlier, citations=citations, usage=Usage(), finish_reason=SHARED)
+    return replace(shared, findings=(), omitted=(), longest_output=0)
