@@ -22,6 +22,8 @@
     │   │   └── RateLimited        too many requests in a minute
     │   ├── OverCostCap            a call that may cost more than is allowed
     │   ├── NoFittingLane          no engine here may read it
+    │   ├── OverCostCap            a call that may cost more than is allowed
+    │   ├── NoFittingLane          no engine here may read it
     │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
@@ -165,6 +167,18 @@ class RateLimited(QuotaExceeded):
     """The tenant has made more requests in a minute than it may."""
 
     code = "rate_limit_exceeded"
+
+
+class OverCostCap(RequestError):
+    """A call may cost more than the cap, and neither a cheaper lane nor a shorter prompt helps."""
+
+    code = "over_cost_cap"
+
+
+class NoFittingLane(RequestError):
+    """The lanes that take such work may not read it: its length is beyond what their precision is trusted with."""
+
+    code = "no_fitting_lane"
 
 
 class OverCostCap(RequestError):

@@ -19,6 +19,9 @@ BUILT_IN = Path(__file__).parent / "lanes.yaml"
 #: More requests at once than this make every one of them slow on one GPU.
 MOST_AT_ONCE = 20
 
+#: How precisions begin that lose nothing; "none" is that of an engine without a model.
+_WHOLE = ("fp16", "float16", "bf16", "bfloat16", "fp32", "float32", "auto", "none")
+
 EngineKind = Literal["vllm_local", "vllm_server", "stub"]
 
 
@@ -47,6 +50,11 @@ class Lane:
     lengths: tuple[LengthClass, ...] = tuple(LengthClass)
     prices: Prices = field(default_factory=Prices)
     quality: int = 0
+
+    @property
+    def quantized(self) -> bool:
+        """Whether its weights are of less than 16 bits, which costs digits in long texts."""
+        return self.quantization is not None or not self.precision.lower().startswith(_WHOLE)
 
     def __post_init__(self) -> None:
         if not 1 <= self.max_num_seqs <= MOST_AT_ONCE:

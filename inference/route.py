@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 
 from docmill.types import Heat, LengthClass, Route
+from inference.cost_control import Cap, Work, cost_control, may_read
 from inference.lanes import Lane, default_lane
 from inference.profile import Profile
 
@@ -17,6 +19,8 @@ RECENCY_WEIGHT = 0.7
 BREVITY_WEIGHT = 0.3
 #: Recency falls, or rises towards a deadline, within ten minutes.
 RECENCY_S = 600.0
+#: Where no cap is given, no lane is too dear.
+ANY_PRICE = Cap(Decimal("Infinity"), {})
 #: The score is rounded so that a document on a threshold does not fall to either side by float noise.
 _PLACES = 9
 
@@ -37,13 +41,20 @@ class Need:
 
 
 def route(
-    tokens: int, context_tokens: int, need: Need, vip: bool, profile: Profile, lanes: Mapping[str, Lane]
+    tokens: int,
+    context_tokens: int,
+    need: Need,
+    vip: bool,
+    profile: Profile,
+    lanes: Mapping[str, Lane],
+    *,
+    cap: Cap = ANY_PRICE,
 ) -> Route:
     """The queue, lane and priority of a prompt of `tokens`, against a context of `context_tokens`."""
     score = hot_score(tokens, context_tokens, need)
     heat = Heat.HOT if vip else heat_of(score)
     length = length_class(tokens)
-    lane = choose_lane(tokens, heat, profile, lanes)
+    lane = choose_lane(tokens, heat, profile, lanes, cap)
     return Route(
         heat=heat,
         length_class=length,
@@ -89,27 +100,34 @@ def priority_of(heat: Heat, length: LengthClass) -> int:
     return 2 if heat is Heat.WARM else 3
 
 
-def choose_lane(tokens: int, heat: Heat, profile: Profile, lanes: Mapping[str, Lane]) -> Lane:
+def choose_lane(tokens: int, heat: Heat, profile: Profile, lanes: Mapping[str, Lane], cap: Cap = ANY_PRICE) -> Lane:
     """The profile's first lane that takes this work in one piece, else its first that takes such work at all.
 
-    A prompt that fits no lane is split by the caller and read in parts. Only a lane that drains the queue is chosen,
-    so where the profile names none, any other that does is better than waiting for ever.
+    A lane that would cost too much, or whose weights are quantised too much for the length, is passed over. A prompt
+    that fits no lane is split by the caller and read in parts. Only a lane that drains the queue is chosen, so where
+    the profile names none, any other that does is better than waiting for ever.
     """
     preferred = [lanes[name] for name in profile.lanes if name in lanes]
     length = length_class(tokens)
     draining = [lane for lane in [*preferred, *lanes.values()] if heat in lane.heats and length in lane.lengths]
-    fitting = [lane for lane in draining if lane in preferred and tokens <= lane.context_tokens]
-    return next(iter([*fitting, *draining, *preferred]), default_lane(lanes))
+    allowed = [lane for lane in draining if may_read(lane, tokens, profile)]
+    fitting = [lane for lane in allowed if lane in preferred and tokens <= lane.context_tokens]
+    work = Work(tokens, profile.max_output_tokens, heat, length)
+    candidates = next(filter(None, (fitting, allowed, draining, preferred)), [])
+    return cost_control(work, candidates, cap) or default_lane(lanes)
 
 
-def better_lane(present: str, heat: Heat, length: LengthClass, profile: Profile, lanes: Mapping[str, Lane]) -> Lane:
+def better_lane(
+    present: str, heat: Heat, length: LengthClass, profile: Profile, lanes: Mapping[str, Lane], *, tokens: int = 0
+) -> Lane:
     """The lane for a second reading: the best that reads better than the present one and takes such work.
 
     Of equals the one that the profile names first. Where no lane is better, it is the present one again: the model is
     told what was wrong, which a second reading on the same lane can use too.
     """
     own = lanes.get(present) or default_lane(lanes)
-    ranked = [lanes[name] for name in dict.fromkeys([*profile.lanes, *lanes]) if name in lanes]
+    known = [lanes[name] for name in dict.fromkeys([*profile.lanes, *lanes]) if name in lanes]
+    ranked = [lane for lane in known if may_read(lane, tokens, profile)]
     better = [lane for lane in ranked if lane.quality > own.quality and heat in lane.heats and length in lane.lengths]
     return max(better, key=lambda lane: lane.quality, default=own)
 

@@ -11,7 +11,21 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, Select, and_, case, func, insert, or_, select, update
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Row,
+    Select,
+    and_,
+    case,
+    func,
+    insert,
+    literal,
+    null,
+    or_,
+    select,
+    update,
+)
 
 from docmill.types import TERMINAL, LengthClass, Usage
 from storage import bookkeeping, rules
@@ -109,7 +123,8 @@ def book(connection: Connection, job_id: str, attempt: int | None = None) -> lis
 def spent(connection: Connection, tenant: str, since: datetime) -> Decimal:
     """What a tenant has used since then, with what is held for its attempts that run now."""
     amount = func.coalesce(func.sum(ledger.c.amount_usd), ZERO)
-    return connection.execute(select(amount).where(ledger.c.tenant == tenant, ledger.c.at >= since)).scalar_one()
+    of_tenant = select(amount).where(ledger.c.tenant == tenant, ledger.c.at >= since)
+    return Decimal(connection.execute(of_tenant).scalar_one())
 
 
 def check(connection: Connection) -> list[Imbalance]:
@@ -143,7 +158,7 @@ def _note_usage(connection: Connection, job_id: str, attempt: int, usage: Usage)
 
 
 def _entry(row: Row[Any]) -> Entry:
-    entry = Entry(*row)
+    entry = Entry(**row._mapping)
     return replace(
         entry,
         kind=Kind(entry.kind),
@@ -203,8 +218,8 @@ def _uneven_jobs() -> Select[Any]:
     on_ledger, actual = booked.scalar_subquery(), cost.scalar_subquery()
     return select(
         jobs.c.job_id,
-        func.cast(None, attempts.c.no.type).label("attempt"),
-        func.concat("the job is over and its entries do not add up to its cost").label("what"),
+        null().label("attempt"),
+        literal("the job is over and its entries do not add up to its cost").label("what"),
         on_ledger.label("ledger_usd"),
         actual.label("actual_usd"),
     ).where(jobs.c.status.in_(TERMINAL), on_ledger != actual)

@@ -5,6 +5,8 @@ Revision 0006, after 0005.
 
 from __future__ import annotations
 
+from typing import Any
+
 import sqlalchemy as sa
 from alembic import op
 
@@ -51,7 +53,7 @@ def upgrade() -> None:
 def _columns() -> None:
     for name in ("profile", "length_class", "lane", "waste"):
         op.add_column("ledger", sa.Column(name, sa.String()))
-    zero = {"nullable": False, "server_default": sa.text("0")}
+    zero: dict[str, Any] = {"nullable": False, "server_default": sa.text("0")}
     op.add_column("ledger", sa.Column("gpu_seconds", sa.Numeric(18, 6), **zero))
     for name in _COUNTS:
         op.add_column("ledger", sa.Column(name, sa.BigInteger(), **zero))
