@@ -22,8 +22,6 @@
     │   │   └── RateLimited        too many requests in a minute
     │   ├── OverCostCap            a call that may cost more than is allowed
     │   ├── NoFittingLane          no engine here may read it
-    │   ├── OverCostCap            a call that may cost more than is allowed
-    │   ├── NoFittingLane          no engine here may read it
     │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
@@ -34,8 +32,11 @@
     └── SystemFault                whose fault: the machine     retried with back-off
         ├── EngineUnavailable      refused, reset, overloaded
         ├── EngineDead             cannot recover: the worker must exit
+        ├── BucketUnavailable      the inbox's bucket does not answer or refuses us
         ├── DeadlineExceeded       not answered in time
         ├── ParserCrashed          the parser's child process died of a signal
+        ├── BlobsUnavailable       the store of bytes does not write or read: disk full, no rights, no answer
+        ├── DatabaseUnavailable    no answer for longer than a worker is patient
         └── StaleAttempt           another worker holds the job now: write nothing
 
 `code` is the stable word that is stored and shown; the message names the thing, the limit and the remedy.
@@ -181,18 +182,6 @@ class NoFittingLane(RequestError):
     code = "no_fitting_lane"
 
 
-class OverCostCap(RequestError):
-    """A call may cost more than the cap, and neither a cheaper lane nor a shorter prompt helps."""
-
-    code = "over_cost_cap"
-
-
-class NoFittingLane(RequestError):
-    """The lanes that take such work may not read it: its length is beyond what their precision is trusted with."""
-
-    code = "no_fitting_lane"
-
-
 class BrokenRule(RequestError):
     """A ruleset has a mistake; the message names file, line, rule and reason."""
 
@@ -253,6 +242,12 @@ class EngineDead(SystemFault):
     code = "engine_dead"
 
 
+class BucketUnavailable(SystemFault):
+    """The inbox's bucket does not answer, or refuses us."""
+
+    code = "bucket_unavailable"
+
+
 class DeadlineExceeded(SystemFault):
     """The engine did not answer in time."""
 
@@ -263,6 +258,18 @@ class ParserCrashed(SystemFault):
     """The parser's child process died of a signal that no limit explains."""
 
     code = "parser_crashed"
+
+
+class BlobsUnavailable(SystemFault):
+    """The store of bytes does not write or read; no document is to blame."""
+
+    code = "blobs_unavailable"
+
+
+class DatabaseUnavailable(SystemFault):
+    """The database gave no answer for longer than a worker is patient."""
+
+    code = "database_unavailable"
 
 
 class StaleAttempt(SystemFault):

@@ -62,7 +62,7 @@ def finish_parse(
     connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness
 ) -> None:
     """received → prepared → queued, with the document's facts."""
-    move(connection, claim, Status.QUEUED, **route_columns(route))
+    move(connection, claim, Status.QUEUED, lost=0, **route_columns(route))
     end_attempt(connection, claim, "finished")
     connection.execute(
         update(documents)
@@ -106,7 +106,7 @@ def _table_row(document_id: str, table: Table) -> dict[str, Any]:
 
 def finish_infer(connection: Connection, claim: Claim, extraction: Extraction) -> None:
     """running → validating, with the extraction and its cost."""
-    move(connection, claim, Status.VALIDATING)
+    move(connection, claim, Status.VALIDATING, lost=0)
     usage = extraction.usage
     end_attempt(
         connection,
@@ -174,7 +174,7 @@ def finish_validate(
     status = Status.QUEUED if retry else ends or rules.ENDS_AS[verdict.outcome]
     reason = rules.reason_of(verdict)
     if retry:
-        move(connection, claim, status, rejections=jobs.c.rejections + 1, **route_columns(retry))
+        move(connection, claim, status, rejections=jobs.c.rejections + 1, lost=0, **route_columns(retry))
     else:
         move(connection, claim, status, finished_at=func.now(), reason=reason)
     if status in rules.WITH_RESULT:

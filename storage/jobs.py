@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, tuple_, update
 from sqlalchemy.dialects.postgresql import insert
 
 from docmill.likeness import Likeness
@@ -25,13 +25,16 @@ from docmill.types import (
     Usage,
     Verdict,
 )
-from storage import finish, intake, ledger, reading, rules
+from storage import finish, intake, leases, ledger, reading, rules
 from storage.database import transactional
 from storage.events import record_event
 from storage.holds import Hold, is_held, waits_for_its_key
-from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
+from storage.ports import HELD_AS, NO_HEADS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
 from storage.rules import STAGE_OF
 from storage.schema import attempts, documents, jobs
+
+#: Before any job, and a moment that PostgreSQL and Python can both name.
+LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def seconds_since(moment: Any) -> Any:
@@ -91,13 +94,15 @@ class JobStore:
         return _claim_of(connection, job_id, stage)
 
     @transactional
-    def renew(self, connection: Connection, claim: Claim, *, lease_s: float) -> bool:
+    def renew(self, connection: Connection, claims: Collection[Claim], *, lease_s: float) -> frozenset[Claim]:
+        held = {(claim.job_id, claim.attempt): claim for claim in claims}
         renewed = connection.execute(
             update(jobs)
-            .where(jobs.c.job_id == claim.job_id, jobs.c.attempt == claim.attempt, jobs.c.lease_until.is_not(None))
+            .where(tuple_(jobs.c.job_id, jobs.c.attempt).in_(list(held)), jobs.c.lease_until.is_not(None))
             .values(lease_until=func.now() + timedelta(seconds=lease_s))
+            .returning(jobs.c.job_id, jobs.c.attempt)
         )
-        return renewed.rowcount == 1
+        return frozenset(held[row.job_id, row.attempt] for row in renewed)
 
     @transactional
     def finish_parse(
@@ -144,6 +149,14 @@ class JobStore:
         finish.end_attempt(connection, claim, "given_back", reason=reason)
         ledger.close(connection, claim.job_id, claim.attempt)
         record_event(connection, "given_back", job_id=claim.job_id, attempt=claim.attempt, detail={"reason": reason})
+
+    @transactional
+    def alone(self, connection: Connection, claim: Claim) -> None:
+        leases.alone(connection, claim)
+
+    @transactional
+    def lose(self, connection: Connection, claim: Claim, *, reason: str, max_lost: int) -> None:
+        leases.lose(connection, claim, reason=reason, max_lost=max_lost)
 
     @transactional
     def fail(self, connection: Connection, claim: Claim, *, code: str, reason: str) -> None:
@@ -223,9 +236,9 @@ class JobStore:
         *,
         republish_after_s: float,
         max_lost: int,
-        backed_up: Collection[str] = (),
+        heads: Mapping[str, str] = NO_HEADS,
     ) -> Swept:
-        ended = _end_leases(connection, max_lost)
+        ended = leases.end_leases(connection, max_lost)
         silent = func.now() - timedelta(seconds=republish_after_s)
         unpublished = connection.execute(
             update(jobs)
@@ -233,7 +246,7 @@ class JobStore:
                 jobs.c.status.in_(list(WAITS_FOR.values())),
                 jobs.c.lease_until.is_(None),
                 jobs.c.published_at < silent,
-                _queue().not_in(list(backed_up)),
+                jobs.c.published_at < _first_published(connection, heads),
             )
             .values(published_at=None)
             .returning(jobs.c.job_id)
@@ -292,6 +305,7 @@ def _claim_of(connection: Connection, job_id: str, stage: Stage) -> Claim:
         remaining_s=float(row.remaining_s),
         retries=row.retries,
         rejections=row.rejections,
+        lost=row.lost,
         route=route_of(row),
         ordering_key=row.ordering_key,
     )
@@ -346,6 +360,23 @@ def _waiting_of(row: Row[Any]) -> Waiting:
     )
 
 
+def _first_published(connection: Connection, heads: Mapping[str, str]) -> Any:
+    """When the next message of a job's queue was published: now where it has none, never where that cannot be told."""
+    known = connection.execute(
+        select(jobs.c.job_id, jobs.c.published_at).where(
+            jobs.c.job_id.in_(list(heads.values())),
+            jobs.c.status.in_(list(WAITS_FOR.values())),
+            jobs.c.lease_until.is_(None),
+            jobs.c.published_at.is_not(None),
+        )
+    )
+    published = {job_id: at for job_id, at in known}
+    if not heads:
+        return func.now()
+    first = {queue: published.get(job_id, LONG_AGO) for queue, job_id in heads.items()}
+    return case(first, value=_queue(), else_=func.now())
+
+
 def _queue() -> ColumnElement[str]:
     """The queue that carries the message a job waits for."""
     before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), rules.PARSE_HOT), else_=rules.PARSE_COLD)
@@ -354,31 +385,3 @@ def _queue() -> ColumnElement[str]:
         (jobs.c.status == Status.VALIDATING, rules.VALIDATE),
         else_=jobs.c.queue,
     )
-
-
-def _end_leases(connection: Connection, max_lost: int) -> Sequence[Row[Any]]:
-    """Take back every job whose lease has ended; the attempt that held it can write nothing any more."""
-    lost = jobs.c.lost + 1
-    back = case(rules.GOES_BACK_TO, value=jobs.c.status)
-    ended = connection.execute(
-        update(jobs)
-        .where(jobs.c.lease_until < func.now())
-        .values(
-            lost=lost,
-            status=case((lost >= max_lost, Status.FAILED), else_=back),
-            reason=case((lost >= max_lost, rules.poison_reason(max_lost)), else_=jobs.c.reason),
-            finished_at=case((lost >= max_lost, func.now()), else_=None),
-            updated_at=func.now(),
-            **finish.RELEASED,
-        )
-        .returning(jobs.c.job_id, jobs.c.attempt, jobs.c.status)
-    ).all()
-    for row in ended:
-        connection.execute(
-            update(attempts)
-            .where(attempts.c.job_id == row.job_id, attempts.c.no == row.attempt)
-            .values(ended_at=func.now(), outcome="lost", reason=rules.LOST)
-        )
-        ledger.give_up(connection, row.job_id, Waste.LOST, over=row.status == Status.FAILED)
-        record_event(connection, "lease_ended", job_id=row.job_id, attempt=row.attempt, detail={"now": row.status})
-    return ended

@@ -31,7 +31,10 @@ from storage.memory_rows import (
     waits_for_its_key,
 )
 from storage.near_duplicates import Candidate, best_link, link_columns
-from storage.ports import HELD_AS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
+from storage.ports import HELD_AS, NO_HEADS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
+
+#: Before any job.
+LONG_AGO = datetime.min.replace(tzinfo=UTC)
 
 
 def utc_now() -> datetime:
@@ -84,13 +87,13 @@ class MemoryJobStore:
             job.lease_until = now + timedelta(seconds=lease_s)
             return claim_of(job, self.documents[job.document_id], stage, now)
 
-    def renew(self, claim: Claim, *, lease_s: float) -> bool:
+    def renew(self, claims: Collection[Claim], *, lease_s: float) -> frozenset[Claim]:
         with self._lock:
-            job = self.jobs[claim.job_id]
-            if job.attempt != claim.attempt or job.lease_until is None:
-                return False
-            job.lease_until = self.clock() + timedelta(seconds=lease_s)
-            return True
+            held = {claim: self.jobs[claim.job_id] for claim in claims}
+            ours = {claim: job for claim, job in held.items() if job.attempt == claim.attempt and job.lease_until}
+            for job in ours.values():
+                job.lease_until = self.clock() + timedelta(seconds=lease_s)
+            return frozenset(ours)
 
     def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness) -> None:
         with self._lock:
@@ -98,7 +101,7 @@ class MemoryJobStore:
             self.documents[claim.document_id].prepared = prepared
             self._link(claim.tenant, claim.document_id, likeness)
             job.go(Status.QUEUED)
-            job.route = route
+            job.route, job.lost = route, 0
 
     def repeated_reading(self, claim: Claim) -> Extraction | None:
         with self._lock:
@@ -123,7 +126,7 @@ class MemoryJobStore:
         with self._lock:
             job = self._held(claim)
             job.go(Status.VALIDATING)
-            job.extraction = extraction
+            job.extraction, job.lost = extraction, 0
             self.ledger.settle(claim, extraction.usage, None)
 
     def finish_validate(
@@ -134,7 +137,7 @@ class MemoryJobStore:
             job.verdict = verdict
             if retry is not None:
                 job.go(Status.QUEUED)
-                job.route = retry
+                job.route, job.lost = retry, 0
                 job.rejections += 1
                 self.ledger.write_off(claim.job_id, Waste.REJECTED)
                 return job.status
@@ -152,6 +155,14 @@ class MemoryJobStore:
             job.not_before = self.clock() + timedelta(seconds=delay_s)
             job.retries += counts
             self.ledger.close(claim.job_id)
+
+    def alone(self, claim: Claim) -> None:
+        with self._lock:
+            self.jobs[claim.job_id].alone = claim.attempt
+
+    def lose(self, claim: Claim, *, reason: str, max_lost: int) -> None:
+        with self._lock:
+            self._take_back(self._held(claim), max_lost)
 
     def fail(self, claim: Claim, *, code: str, reason: str) -> None:
         with self._lock:
@@ -205,16 +216,15 @@ class MemoryJobStore:
             if job.status == Status.QUEUED and job.published_at is None:
                 job.route = route
 
-    def sweep(self, *, republish_after_s: float, max_lost: int, backed_up: Collection[str] = ()) -> Swept:
+    def sweep(self, *, republish_after_s: float, max_lost: int, heads: Mapping[str, str] = NO_HEADS) -> Swept:
         with self._lock:
             now = self.clock()
             ended = [job for job in self.jobs.values() if job.lease_until is not None and job.lease_until < now]
             for job in ended:
-                take_back(job, max_lost, now)
-                self.ledger.give_up(job.order.job_id, Waste.LOST, over=job.status == Status.FAILED)
-            silent = now - timedelta(seconds=republish_after_s)
+                self._take_back(job, max_lost)
+            silent, first = now - timedelta(seconds=republish_after_s), self._first_published(heads)
             unpublished = self._unpublish(
-                lambda job: job.published_at is not None and job.published_at < silent and job.queue not in backed_up
+                lambda job: job.published_at is not None and job.published_at < min(silent, first.get(job.queue, now))
             )
             returned = tuple(job.order.job_id for job in ended if job.status != Status.FAILED)
             poisoned = tuple(job.order.job_id for job in ended if job.status == Status.FAILED)
@@ -290,6 +300,18 @@ class MemoryJobStore:
             document.link = link_columns(link, others[link.document_id].facts, like.facts)
         for bucket in near:
             bucket.append(document_id)
+
+    def _take_back(self, job: KeptJob, max_lost: int) -> None:
+        take_back(job, max_lost, self.clock())
+        self.ledger.give_up(job.order.job_id, Waste.LOST, over=job.status == Status.FAILED)
+
+    def _first_published(self, heads: Mapping[str, str]) -> dict[str, datetime]:
+        """When the next message of each queue was published; long ago where that cannot be told."""
+        jobs = {queue: self.jobs.get(job_id) for queue, job_id in heads.items()}
+        return {
+            queue: job.published_at if job is not None and job.waits and job.published_at else LONG_AGO
+            for queue, job in jobs.items()
+        }
 
     def _publish(self, job_ids: Iterable[str], at: datetime | None) -> None:
         with self._lock:

@@ -38,6 +38,8 @@ class KeptJob:
     published_at: datetime | None = None
     not_before: datetime | None = None
     lost: int = 0
+    #: The attempt that was alone in its worker.
+    alone: int | None = None
     retries: int = 0
     rejections: int = 0
     route: Route | None = None
@@ -100,6 +102,7 @@ def claim_of(job: KeptJob, kept: KeptDocument, stage: Stage, now: datetime) -> C
         remaining_s=(job.deadline - now).total_seconds(),
         retries=job.retries,
         rejections=job.rejections,
+        lost=job.lost,
         route=job.route,
         ordering_key=job.order.ordering_key,
     )
@@ -155,7 +158,7 @@ def foremost(waiting: Sequence[KeptJob], limit: int) -> list[KeptJob]:
 def take_back(job: KeptJob, max_lost: int, now: datetime) -> None:
     """What becomes of a job whose lease has ended."""
     job.lost += 1
-    if job.lost >= max_lost:
+    if job.lost >= max_lost and job.alone == job.attempt:
         job.end(Status.FAILED, rules.poison_reason(max_lost), now)
     else:
         job.go(rules.GOES_BACK_TO[job.status])

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, Protocol
 
 from docmill.likeness import Likeness
@@ -41,6 +42,9 @@ class Waste(StrEnum):
     #: The engine failed, or the answer came too late.
     FAILED = "failed"
 
+
+#: No queue has a message.
+NO_HEADS: Mapping[str, str] = MappingProxyType({})
 
 #: The status in which a job waits for a stage.
 WAITS_FOR = {Stage.PARSE: Status.RECEIVED, Stage.INFER: Status.QUEUED, Stage.VALIDATE: Status.VALIDATING}
@@ -105,6 +109,8 @@ class Claim:
     remaining_s: float
     retries: int
     rejections: int
+    #: Workers that this job has lost since it last got on.
+    lost: int = 0
     route: Route | None = None
     ordering_key: str | None = None
 
@@ -149,8 +155,8 @@ class Jobs(Protocol):
         """Take the job, or None if it does not wait for this stage (a second delivery)."""
         ...
 
-    def renew(self, claim: Claim, *, lease_s: float) -> bool:
-        """Extend the lease; False if the claim is no longer ours."""
+    def renew(self, claims: Collection[Claim], *, lease_s: float) -> frozenset[Claim]:
+        """Extend the leases of the claims that still hold, and return those: the others were lost or cancelled."""
         ...
 
     def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness) -> None:
@@ -196,6 +202,14 @@ class Jobs(Protocol):
         """Return the job to wait for this stage again; `counts` raises its retries. Raises StaleAttempt."""
         ...
 
+    def alone(self, claim: Claim) -> None:
+        """Note that nothing else runs in this worker: if it is lost now, the claim's job is to blame."""
+        ...
+
+    def lose(self, claim: Claim, *, reason: str, max_lost: int) -> None:
+        """What `sweep` does to a claim whose lease has ended, now: its worker cannot go on. Raises StaleAttempt."""
+        ...
+
     def fail(self, claim: Claim, *, code: str, reason: str) -> None:
         """End the job as failed, with the reason. Raises StaleAttempt."""
         ...
@@ -228,10 +242,13 @@ class Jobs(Protocol):
         """Change the route of a job that waits (ageing)."""
         ...
 
-    def sweep(self, *, republish_after_s: float, max_lost: int, backed_up: Collection[str] = ()) -> Swept:
+    def sweep(self, *, republish_after_s: float, max_lost: int, heads: Mapping[str, str] = NO_HEADS) -> Swept:
         """Return ended leases to their queues, give up poison, presume old messages lost.
 
-        A message in a queue that is `backed_up` (the broker still holds some of its messages) is not lost but late.
+        Poison is what was lost `max_lost` times in one stage, the last time alone in its worker.
+
+        `heads` has the job of the next message of each queue that the broker holds messages of. What was published
+        before that one is lost, what came after it is only late; where the head's own job tells nothing, all is late.
         """
         ...
 

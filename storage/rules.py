@@ -41,6 +41,8 @@ VALIDATE = "validate"
 
 CANCELLED = "cancelled by the caller"
 LOST = "the lease ended: the worker died or hung"
+#: The reason of an open attempt that a worker reads with nothing beside it.
+ALONE = "read alone: its worker was lost before"
 
 
 def seconds_allowed(order: Order) -> int:

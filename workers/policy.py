@@ -13,6 +13,8 @@ import msgspec
 import yaml
 
 from docmill.errors import (
+    BlobsUnavailable,
+    DatabaseUnavailable,
     DeadlineExceeded,
     DocmillError,
     EngineDead,
@@ -29,10 +31,15 @@ from docmill.types import Outcome
 
 @dataclass(frozen=True, slots=True)
 class Policy:
-    """`tries` attempts in all, `delay_s` times the number of tries so far between them."""
+    """`tries` attempts in all, `delay_s` times the number of tries so far between them.
+
+    What does not count is tried for ever, always after `delay_s`. What `loses` the worker counts as a lost worker.
+    """
 
     tries: int
     delay_s: float = 0.0
+    counts: bool = True
+    loses: bool = False
 
 
 REJECT = Policy(tries=1)
@@ -42,9 +49,12 @@ TABLE: tuple[tuple[type[BaseException], Policy], ...] = (
     (RequestError, REJECT),
     (PromptTooLong, REJECT),
     (ModelError, Policy(tries=2)),
-    # The engine takes its worker down with it; the supervisor brings both back. It counts, for the document may be
-    # what kills the engine; five, because the others that were being read with it are innocent.
-    (EngineDead, Policy(tries=5, delay_s=1.0)),
+    # The engine takes its worker down with it; the supervisor brings both back. The document may be what kills the
+    # engine, but at most one of those that were being read with it.
+    (EngineDead, Policy(tries=1, loses=True)),
+    # No document fails for a full disk or a store that is away.
+    (BlobsUnavailable, Policy(tries=1, delay_s=10.0, counts=False)),
+    (DatabaseUnavailable, Policy(tries=1, delay_s=1.0, counts=False)),
     (EngineUnavailable, Policy(tries=20, delay_s=1.0)),
     (DeadlineExceeded, Policy(tries=3, delay_s=1.0)),
     (ParserCrashed, Policy(tries=3, delay_s=0.5)),

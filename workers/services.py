@@ -41,6 +41,7 @@ LAPTOP_LANE = "cpu"
 BACKLOG_S = 10.0
 
 
+from workers.room import Room
 @dataclass
 class Services:
     """Everything that a step may use. Parts are made when first used, so a door needs no model."""
@@ -111,6 +112,14 @@ class Services:
             Decimal(str(given.quota_usd_per_month)),
         )
         return Quotas(self.database, given.broker_url, usual)
+
+    @cached_property
+    def room(self) -> Room:
+        return Room()
+
+    @cached_property
+    def decoding(self) -> Decoding:
+        return Decoding(self.leases)
 
     @cached_property
     def glance(self) -> Glance:

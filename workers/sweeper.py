@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import logging
 
 from redis import Redis
@@ -21,9 +23,9 @@ def tick(use: Services) -> None:
     with Redis.from_url(use.settings.broker_url, socket_timeout=3, socket_connect_timeout=3) as redis:
         if was_emptied(redis):
             say(log, "broker_was_emptied", level=logging.WARNING, jobs=use.store.unpublish_all())
-        backed_up = queues_with_messages(redis)
+        heads = next_jobs(redis)
     swept = use.store.sweep(
-        republish_after_s=use.settings.republish_after_s, max_lost=use.settings.max_lost, backed_up=backed_up
+        republish_after_s=use.settings.republish_after_s, max_lost=use.settings.max_lost, heads=heads
     )
     if swept.returned or swept.poisoned or swept.unpublished:
         say(
@@ -41,10 +43,22 @@ def was_emptied(redis: Redis) -> bool:
     return bool(redis.set(EPOCH_KEY, "1", nx=True))
 
 
-def queues_with_messages(redis: Redis) -> list[str]:
-    """The queues in which messages lie: a job of theirs waits for its turn, its message is not lost."""
+def next_jobs(redis: Redis) -> dict[str, str]:
+    """The job of the next message of each queue that has one: what came after it waits for its turn and is not lost.
+
+    kombu pushes at the left of a list and takes from its right.
+    """
     names = [queue.name for queue in app.conf.task_queues]
     pipeline = redis.pipeline(transaction=False)
     for name in names:
-        pipeline.llen(name)
-    return [name for name, length in zip(names, pipeline.execute(), strict=True) if length]
+        pipeline.lindex(name, -1)
+    return {name: job_of(message) for name, message in zip(names, pipeline.execute(), strict=True) if message}
+
+
+def job_of(message: bytes) -> str:
+    """The id in a message, as Celery and kombu pack it; "" where it is not one of ours."""
+    try:
+        body = json.loads(base64.b64decode(json.loads(message)["body"]))
+        return str(body[0][0])
+    except (ValueError, LookupError, TypeError):
+        return ""

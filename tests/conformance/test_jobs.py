@@ -338,7 +338,7 @@ def test_a_late_write_of_a_lost_attempt_raises_and_changes_nothing(backend: Back
     with pytest.raises(StaleAttempt, match=f"attempt {lost.attempt} of {job_id}"):
         WRITES.get(write, FINISH[stage])(store, lost)
     assert (store.record(job_id), backend.costs(job_id)) == (before, costs)
-    assert store.renew(present, lease_s=60), "the present claim still holds"
+    assert store.renew([present], lease_s=60), "the present claim still holds"
 
 
 @pytest.mark.parametrize("stage", Stage)
@@ -370,9 +370,21 @@ def test_an_ended_lease_that_no_sweep_has_seen_still_holds(backend: Backend) -> 
 def test_a_lost_claim_cannot_be_renewed(backend: Backend) -> None:
     job_id = accepted(backend.store, b"one")
     lost = lose(backend, job_id, Stage.PARSE)
-    assert not backend.store.renew(lost, lease_s=60)
+    assert not backend.store.renew([lost], lease_s=60)
     assert backend.store.claim(job_id, Stage.PARSE, worker="next", lease_s=60) is not None
-    assert not backend.store.renew(lost, lease_s=60)
+    assert not backend.store.renew([lost], lease_s=60)
+
+
+def test_of_several_claims_those_that_still_hold_are_renewed_and_told(backend: Backend) -> None:
+    store = backend.store
+    jobs = [accepted(store, data) for data in (b"lost", b"cancelled", b"held")]
+    lost = lose(backend, jobs[0], Stage.PARSE)
+    cancelled, held = (claimed(store, job_id, Stage.PARSE, lease_s=SHORT_S) for job_id in jobs[1:])
+    store.cancel(jobs[1], tenant="acme")
+    assert store.renew([lost, cancelled, held], lease_s=3600) == {held}
+    assert store.renew([], lease_s=3600) == frozenset()
+    backend.wait(SHORT_S * 1.5)
+    assert store.sweep(republish_after_s=3600, max_lost=3).returned == ()
 
 
 # ---------------------------------------------------------------- sweep
@@ -395,7 +407,7 @@ def test_a_sweep_returns_an_ended_lease_to_wait_for_the_same_stage(backend: Back
 def test_a_sweep_leaves_a_renewed_lease_alone(backend: Backend) -> None:
     job_id = accepted(backend.store, b"one")
     claim = claimed(backend.store, job_id, Stage.PARSE, lease_s=SHORT_S)
-    assert backend.store.renew(claim, lease_s=3600)
+    assert backend.store.renew([claim], lease_s=3600)
     backend.wait(SHORT_S * 1.5)
     assert backend.store.sweep(republish_after_s=3600, max_lost=3).returned == ()
     FINISH[Stage.PARSE](backend.store, claim)
@@ -406,7 +418,9 @@ def test_a_job_whose_worker_was_lost_three_times_is_poison_and_kept(backend: Bac
     for _ in range(2):
         lose(backend, job_id, Stage.PARSE)
     assert backend.store.record(job_id).status == Status.RECEIVED
-    claimed(backend.store, job_id, Stage.PARSE, lease_s=SHORT_S)
+    last = claimed(backend.store, job_id, Stage.PARSE, lease_s=SHORT_S)
+    assert last.lost == 2
+    backend.store.alone(last)
     backend.wait(SHORT_S * 1.5)
     assert backend.store.sweep(republish_after_s=3600, max_lost=3).poisoned == (job_id,)
     record = backend.store.record(job_id)
@@ -417,13 +431,57 @@ def test_a_job_whose_worker_was_lost_three_times_is_poison_and_kept(backend: Bac
     assert accept(backend.store, b"kills parsers", name="again.pdf").job_id == job_id
 
 
+def test_a_job_that_was_never_alone_when_its_worker_died_is_not_poison(backend: Backend) -> None:
+    job_id = accepted(backend.store, b"sits beside one that kills")
+    for _ in range(5):
+        lose(backend, job_id, Stage.PARSE)
+    assert backend.store.record(job_id).status == Status.RECEIVED
+    backend.store.alone(claimed(backend.store, job_id, Stage.PARSE))
+    assert backend.store.record(job_id).status == Status.RECEIVED, "to be alone is no fault"
+
+
+def test_a_stage_that_is_finished_clears_the_count_of_lost_workers(backend: Backend) -> None:
+    job_id = accepted(backend.store, b"one")
+    for _ in range(2):
+        lose(backend, job_id, Stage.PARSE)
+    through_parse(backend.store, job_id)
+    assert claimed(backend.store, job_id, Stage.INFER).lost == 0
+
+
+def test_a_claim_whose_engine_died_is_taken_back_at_once(store: Jobs) -> None:
+    job_id = accepted(store, b"one")
+    through_parse(store, job_id)
+    for lost in range(3):
+        claim = claimed(store, job_id, Stage.INFER)
+        assert claim.lost == lost
+        store.alone(claim)
+        store.lose(claim, reason="the engine died", max_lost=3)
+        with pytest.raises(StaleAttempt):
+            store.lose(claim, reason="the engine died", max_lost=3)
+    assert store.record(job_id).status == Status.FAILED
+    assert (store.record(job_id).reason or "").startswith("poison")
+
+
+def test_what_was_published_before_the_next_message_of_its_queue_is_lost(backend: Backend) -> None:
+    """The broker hands messages out in their order."""
+    store = backend.store
+    gone, head, behind = (accepted(store, name) for name in (b"gone", b"head", b"behind"))
+    for job_id in (gone, head, behind):
+        store.mark_published([job_id])
+        backend.wait(SHORT_S / 10)
+    backend.wait(SHORT_S * 1.5)
+    heads = {"parse.hot": head, "parse.cold": head}
+    assert store.sweep(republish_after_s=SHORT_S, max_lost=3, heads=heads).unpublished == (gone,)
+
+
 def test_a_message_that_nobody_claims_is_presumed_lost(backend: Backend) -> None:
     job_id = accepted(backend.store, b"one")
     backend.store.mark_published([job_id])
     assert waiting_ids(backend.store) == []
     assert backend.store.sweep(republish_after_s=SHORT_S, max_lost=3).unpublished == ()
     backend.wait(SHORT_S * 1.5)
-    late = backend.store.sweep(republish_after_s=SHORT_S, max_lost=3, backed_up=["parse.hot", "parse.cold"])
+    heads = {"parse.hot": "of a job that is over", "parse.cold": job_id}
+    late = backend.store.sweep(republish_after_s=SHORT_S, max_lost=3, heads=heads)
     assert late.unpublished == (), "the broker still holds messages of this queue: this one is late, not lost"
     assert backend.store.sweep(republish_after_s=SHORT_S, max_lost=3).unpublished == (job_id,)
     assert waiting_ids(backend.store) == [job_id]
@@ -480,7 +538,7 @@ def test_cancelling_makes_a_running_claim_stale(store: Jobs, stage: Stage) -> No
     job_id = brought_to(store, stage)
     claim = claimed(store, job_id, stage)
     assert store.cancel(job_id, tenant="acme")
-    assert not store.renew(claim, lease_s=60)
+    assert not store.renew([claim], lease_s=60)
     with pytest.raises(StaleAttempt):
         FINISH[stage](store, claim)
     record = store.record(job_id)

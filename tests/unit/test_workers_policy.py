@@ -33,7 +33,13 @@ def test_a_bad_answer_is_tried_once_more() -> None:
 
 
 def test_a_document_that_keeps_killing_the_engine_is_given_up() -> None:
-    assert 3 < policy_for(errors.EngineDead("x")).tries < 10
+    assert policy_for(errors.EngineDead("x")).loses, "it counts as a lost worker, which is bounded"
+
+
+@pytest.mark.parametrize("kind", [errors.BlobsUnavailable, errors.DatabaseUnavailable])
+def test_no_document_fails_for_a_store_that_is_away(kind: type[errors.DocmillError]) -> None:
+    assert not policy_for(kind("x")).counts
+    assert policy_for(kind("x")).delay_s > 0, "or it is tried in a tight loop"
 
 
 def test_an_error_that_nobody_foresaw_is_named_with_its_type() -> None:
