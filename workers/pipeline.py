@@ -31,6 +31,7 @@ from preprocess.version import PARSER
 from storage.blobs import prepared_key
 from storage.ports import Claim, Stage
 from workers.controller import wake, watched
+from workers.decoding import HandedBack
 from workers.engine_host import leave_with_engine
 from workers.judging import judge
 from workers.messages import objections_of
@@ -65,7 +66,9 @@ def infer(claim: Claim, use: Services) -> None:
     extraction = _shared(claim, shown.parts, profile, use)
     if extraction is None:
         with watched(claim, use):
-            extraction = use.engine.call(
+            extraction = use.decoding.run(
+                claim,
+                use.engine,
                 lambda engine: extract(shown.parts, profile, engine, config),
                 timeout_s=config.deadline_s * _rounds(shown.parts, claim.route, use),
             )
@@ -123,9 +126,19 @@ def _carry_out(claim: Claim, place: Place, use: Services) -> None:
         say(log, "finished", **about)
     except StaleAttempt as stale:
         say(log, "stale", why=stale, **about)
+    except HandedBack as leaving:
+        _hand_back(claim, str(leaving), use)
     except Exception as error:
         say(log, "error", level=logging.WARNING, error=True, code=code_of(error), **about)
         settle(error, claim, use)
+
+
+def _hand_back(claim: Claim, why: str, use: Services) -> None:
+    """Another worker may have the job at once, and it is no try of it."""
+    try:
+        use.store.give_back(claim, reason=why, delay_s=0, counts=False)
+    except StaleAttempt as stale:
+        say(log, "stale", job_id=claim.job_id, attempt=claim.attempt, why=stale)
 
 
 def settle(error: Exception, claim: Claim, use: Services) -> None:

@@ -27,6 +27,7 @@ from storage.jobs import JobStore
 from storage.ports import Stage
 from storage.tenants import Quota
 from validation.rules import Ruleset, load_rulesets
+from workers.decoding import Decoding
 from workers.engine_report import Watch
 from workers.ladder import Fresh, Glance
 from workers.lease import Leases
@@ -84,6 +85,10 @@ class Services:
     @cached_property
     def leases(self) -> Leases:
         return Leases(self.store, self.settings.lease_s)
+
+    @cached_property
+    def decoding(self) -> Decoding:
+        return Decoding(self.leases)
 
     @cached_property
     def publisher(self) -> Publisher:

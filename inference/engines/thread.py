@@ -38,7 +38,7 @@ class EngineThread:
     def start(self, timeout_s: float = 300.0) -> Engine:
         """Open the engine and return it."""
         self._thread.start()
-        self._engine = self._wait(self.begin(self._opened), timeout_s)
+        self._engine = self.wait(self.begin(self._opened), timeout_s)
         return self._engine
 
     def submit(self, request: Request) -> Completion:
@@ -51,7 +51,7 @@ class EngineThread:
     def call(self, work: Callable[[Engine], Coroutine[Any, Any, T]], timeout_s: float) -> T:
         """Run `work(engine)` on the engine's loop and wait for it; after `timeout_s` it is cancelled."""
         engine = self.engine
-        return self._wait(self.begin(lambda: work(engine)), timeout_s)
+        return self.wait(self.begin(lambda: work(engine)), timeout_s)
 
     def begin(self, work: Callable[[], Coroutine[Any, Any, T]]) -> concurrent.futures.Future[T]:
         """Start `work()` on the loop; cancelling the future stops what it does."""
@@ -64,19 +64,20 @@ class EngineThread:
         if self._thread.is_alive():
             try:
                 if self._engine is not None:
-                    self._wait(self.begin(self._engine.close), timeout_s)
+                    self.wait(self.begin(self._engine.close), timeout_s)
             finally:
                 self._loop.call_soon_threadsafe(self._loop.stop)
                 self._thread.join(timeout_s)
         self._loop.close()
 
-    async def _opened(self) -> Engine:
-        return await self._open()
-
-    def _wait(self, future: concurrent.futures.Future[T], timeout_s: float) -> T:
+    def wait(self, future: concurrent.futures.Future[T], timeout_s: float) -> T:
+        """What was begun, or its error; concurrent.futures.CancelledError if somebody cancelled it."""
         try:
             return future.result(timeout_s)
         except concurrent.futures.TimeoutError as error:
             if not future.cancel() and future.done():
                 raise  # the work itself timed out, and said so
             raise DeadlineExceeded(f"no answer from the engine's loop within {timeout_s:g} s; cancelled") from error
+
+    async def _opened(self) -> Engine:
+        return await self._open()
