@@ -11,7 +11,7 @@ from sqlalchemy.dialects.postgresql import insert
 from docmill.codec import builtins, pack, unpack
 from docmill.likeness import Likeness
 from docmill.types import Extraction, FieldValue, Finding, PreparedDocument, Route, Status, Table, Verdict
-from storage import ledger, rules
+from storage import ledger, parts, rules
 from storage.events import record_event
 from storage.near_duplicates import link_near_duplicate
 from storage.ports import HELD_AS, Claim, Waste
@@ -128,7 +128,11 @@ def finish_infer(connection: Connection, claim: Claim, extraction: Extraction) -
         cost_usd=usage.cost_usd,
         gpu_seconds=usage.gpu_seconds,
         extraction=pack(extraction),
+        read_as=parts.read_as(claim.profile, claim.profile_version, claim.route),
+        longest_output=extraction.longest_output or None,
     )
+    if extraction.parts > 1:
+        parts.forget(connection, claim.job_id)
     ledger.finish(connection, claim, usage)
     record_event(connection, "validating", job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
 

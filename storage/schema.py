@@ -271,6 +271,9 @@ attempts = Table(
     Column("cost_usd", Cost),
     Column("gpu_seconds", Numeric(18, 6)),
     Column("extraction", LargeBinary),
+    Column("read_as", String),
+    Column("longest_output", Integer),
+    Index("ix_attempts_read_as", "read_as", "ended_at", postgresql_where=text("longest_output IS NOT NULL")),
 )
 
 results = Table(
@@ -390,4 +393,5 @@ events = Table(
 )
 
 # The tables of the OpenAI-shaped door stand in a module of their own and belong to the same metadata.
-import storage.batch_schema  # noqa: E402, F401  # after `metadata`, which it needs
+import storage.batch_schema  # noqa: E402  # after `metadata`, which it needs
+import storage.part_schema  # noqa: E402, F401  # likewise
