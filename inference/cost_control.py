@@ -62,11 +62,25 @@ class Work:
 def cost_control(work: Work, lanes: Sequence[Lane], cap: Cap) -> Lane | None:
     """Of lanes in order of preference the first whose call is within what the work should cost, else the cheapest.
 
-    What somebody waits for may cost up to the cap before a weaker lane is taken for it. None if there is no lane.
+    None if there is no lane.
     """
-    limit = cap.usd if work.heat is Heat.HOT else cap.target(work.length)
+    limit = limit_of(work, cap)
     within = (lane for lane in lanes if call_estimate(work, lane) <= limit)
     return next(within, None) or min(lanes, key=lambda lane: call_estimate(work, lane), default=None)
+
+
+def passed_over(lane: Lane, work: Work, profile: Profile, lanes: Mapping[str, Lane], cap: Cap) -> str | None:
+    """The lane that the profile would rather have, if this one was taken because a call there costs too much."""
+    before = profile.lanes[: profile.lanes.index(lane.name)] if lane.name in profile.lanes else profile.lanes
+    limit = limit_of(work, cap)
+    wanted = (lanes[name] for name in before if name in lanes and may_read(lanes[name], work.tokens, profile))
+    cheaper = call_estimate(work, lane)
+    return next((one.name for one in wanted if call_estimate(work, one) > max(limit, cheaper)), None)
+
+
+def limit_of(work: Work, cap: Cap) -> Decimal:
+    """What somebody waits for may cost up to the cap before a weaker lane is taken for it."""
+    return cap.usd if work.heat is Heat.HOT else cap.target(work.length)
 
 
 def call_estimate(work: Work, lane: Lane) -> Decimal:

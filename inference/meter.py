@@ -86,6 +86,11 @@ class Bill:
             self._changed.wait_for(lambda: not self._inside, _SETTLES_WITHIN_S)
             return self._used
 
+    @property
+    def is_used(self) -> bool:
+        """Whether the engine has begun anything."""
+        return self.usage() != Usage()
+
     def enter(self) -> None:
         with self._changed:
             self._inside += 1

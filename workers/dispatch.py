@@ -42,7 +42,7 @@ def _aged(job: Waiting, use: Services) -> Waiting:
     """The job with the heat that it has by now: a deadline that nears warms it up."""
     if job.stage != Stage.INFER or job.route is None:
         return job
-    now = use.route(job.tokens, job.profile, age_s=job.age_s, window_s=job.window_s, vip=job.vip)
+    now = use.route(job.tokens, job.profile, age_s=job.age_s, window_s=job.window_s, vip=job.vip, tenant=job.tenant)
     if now.heat == job.route.heat:
         return job
     # It stays on its lane: a job that was rejected once waits for a better one.

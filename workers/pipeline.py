@@ -30,6 +30,7 @@ from preprocess.tokens import counter
 from preprocess.version import PARSER
 from storage.blobs import prepared_key
 from storage.ports import Claim, Stage
+from workers.charging import Terms, agree, charged
 from workers.controller import wake, watched
 from workers.decoding import HandedBack
 from workers.engine_host import leave_with_engine
@@ -49,6 +50,7 @@ def parse(claim: Claim, use: Services) -> None:
     """Bytes → prepared document → route."""
     prepared = _prepared_before(claim, use) or _prepare(claim, use)
     chosen = route_claim(claim, prepared.tokens, use)
+    _terms(claim, chosen, prepared.tokens, {}, use)  # what may not be read is refused before it waits
     use.store.finish_parse(claim, prepared, chosen, likeness=likeness(prepared.pages, prepared.signature))
     if is_at_once(chosen, claim):
         use.send(claim.job_id, Stage.INFER, chosen, hot=True)
@@ -61,18 +63,21 @@ def infer(claim: Claim, use: Services) -> None:
     profile = get(use.profiles, claim.profile)
     prepared = load_prepared(claim.document_id, use)
     objections = _objections(claim, profile, use)
-    shown = fit(prepared, _budget(profile, _room(profile, claim.route, objections, use)))
+    terms = _terms(claim, claim.route, prepared.tokens, objections, use)
+    shown = fit(prepared, _budget(profile, terms.room))
     config = replace(_extract_config(claim, claim.route, use), objections=objections)
     extraction = _shared(claim, shown.parts, profile, use)
-    if extraction is None:
-        with watched(claim, use):
-            extraction = use.decoding.run(
-                claim,
-                use.engine,
-                lambda engine: extract(shown.parts, profile, engine, config),
-                timeout_s=config.deadline_s * _rounds(shown.parts, claim.route, use),
-            )
-    use.store.finish_infer(claim, with_omissions(extraction, shown.omitted))
+    with charged(claim, shown.parts if extraction is None else (), terms, use) as bill:
+        if extraction is None:
+            with watched(claim, use):
+                extraction = use.decoding.run(
+                    claim,
+                    use.engine,
+                    lambda engine: extract(shown.parts, profile, bill.over(engine), config),
+                    timeout_s=config.deadline_s * _rounds(shown.parts, claim.route, use),
+                )
+        extraction = replace(extraction, usage=bill.usage())
+        use.store.finish_infer(claim, with_omissions(extraction, shown.omitted))
     wake(claim.route, use)
     use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
 
@@ -167,7 +172,8 @@ def _settle(policy: Policy, error: Exception, claim: Claim, use: Services) -> No
 
 def route_claim(claim: Claim, tokens: int, use: Services) -> Route:
     """Where this claim's document is read."""
-    return use.route(tokens, claim.profile, age_s=claim.age_s, window_s=claim.window_s, vip=claim.vip)
+    need = {"age_s": claim.age_s, "window_s": claim.window_s}
+    return use.route(tokens, claim.profile, **need, vip=claim.vip, tenant=claim.tenant)
 
 
 def is_at_once(chosen: Route, claim: Claim) -> bool:
@@ -222,12 +228,11 @@ def _objections(claim: Claim, profile: Profile, use: Services) -> Objections:
     return objections_of(use.store.record(claim.job_id).findings, use.rulesets[profile.ruleset].rules)
 
 
-def _room(profile: Profile, chosen: Route, objections: Objections, use: Services) -> int:
-    """Tokens that a lane's context leaves for the document."""
-    lane = use.lane(chosen.lane)
-    count = counter(use.tokenizer)
+def _terms(claim: Claim, chosen: Route, tokens: int, objections: Objections, use: Services) -> Terms:
+    """On which lane, and in prompts of what length, a document of so many tokens is read."""
+    profile, count = get(use.profiles, claim.profile), counter(use.tokenizer)
     beside = overhead(profile, lambda text: count([text])[0], objections)
-    return lane.context_tokens - profile.max_output_tokens - beside
+    return agree(claim.tenant, chosen, tokens, beside, profile, use)
 
 
 def _budget(profile: Profile, room: int) -> Budget:
@@ -258,5 +263,5 @@ def _better_route(claim: Claim, profile: Profile, prepared: PreparedDocument, us
     """Where a result that the rules rejected is read again."""
     fresh = route_claim(claim, prepared.tokens, use)
     present = claim.route.lane if claim.route is not None else fresh.lane
-    lane = better_lane(present, fresh.heat, fresh.length_class, profile, use.lanes)
+    lane = better_lane(present, fresh.heat, fresh.length_class, profile, use.lanes, tokens=prepared.tokens)
     return replace(fresh, lane=lane.name, queue=queue_name(fresh.heat, fresh.length_class, lane, use.lanes))

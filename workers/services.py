@@ -16,6 +16,7 @@ from docmill.types import Route
 from inference.degrade import LADDER, Ladder, load_ladder
 from inference.engines.thread import EngineThread
 from inference.lanes import Lane, default_lane, load_lanes
+from inference.meter import Meter
 from inference.profile import BUILT_IN, Profile, get, load_profiles
 from inference.route import Need, route
 from ingest.accept import IngestConfig
@@ -27,6 +28,7 @@ from storage.jobs import JobStore
 from storage.ports import Stage
 from storage.tenants import Quota
 from validation.rules import Ruleset, load_rulesets
+from workers.charging import cap_of
 from workers.decoding import Decoding
 from workers.engine_report import Watch
 from workers.ladder import Fresh, Glance
@@ -136,6 +138,11 @@ class Services:
         return Fresh(self.control.backlog, BACKLOG_S)
 
     @cached_property
+    def meter(self) -> Meter:
+        """Of this process's engine."""
+        return Meter()
+
+    @cached_property
     def watch(self) -> Watch:
         return Watch()
 
@@ -167,13 +174,15 @@ class Services:
         """The lane of this name; a job that was routed to a lane which is gone goes to the default."""
         return self.lanes.get(name) or default_lane(self.lanes)
 
-    def route(self, tokens: int, profile_name: str, *, age_s: float, window_s: float, vip: bool) -> Route:
+    def route(
+        self, tokens: int, profile_name: str, *, age_s: float, window_s: float, vip: bool, tenant: str = ""
+    ) -> Route:
         """Where and how soon a document of this length is read, by the lanes that there are."""
         need = Need(age_s=age_s, window_s=window_s)
         longest = max(lane.context_tokens for lane in self.lanes.values())
         profile = get(self.profiles, profile_name)
         profile = replace(profile, lanes=self.glance.lanes(profile.lanes, self.lanes))
-        return route(tokens, longest, need, vip, profile, self.lanes)
+        return route(tokens, longest, need, vip, profile, self.lanes, cap=cap_of(tenant, profile_name, self.settings))
 
     def vip(self, tenant: str) -> bool:
         return tenant in self.settings.vip_tenants

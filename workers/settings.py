@@ -6,6 +6,7 @@ Each part of the system is a URL; where one is empty, `docmill up` starts the em
 from __future__ import annotations
 
 import os
+from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
 
@@ -64,6 +65,16 @@ class Settings(BaseSettings):
     )
     upload_idle_s: float = Field(
         default=30.0, description="Longest pause in the body of an API call, in seconds; then the call is ended."
+    )
+    call_cap_usd: Decimal = Field(
+        default=Decimal("0.003"), gt=0, description="US dollars that one call of a model may cost; docs/costs.md."
+    )
+    call_caps_usd: dict[str, Decimal] = Field(
+        default={}, description='The cap of a call by tenant or profile, where it is another: {"acme": "0.001"}.'
+    )
+    call_targets_usd: dict[str, Decimal] = Field(
+        default={"short": Decimal("0.0015"), "medium": Decimal("0.0022"), "long": Decimal("0.0028")},
+        description="What a call should cost by length class, before a cheaper lane is taken for it.",
     )
     vip_tenants: tuple[str, ...] = Field(default=(), description="Tenants whose work is always hot (a JSON list).")
 

@@ -7,6 +7,7 @@ import re
 import subprocess
 import sys
 import tomllib
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -70,9 +71,9 @@ def test_the_example_environment_lists_every_setting_with_its_default() -> None:
 
 def shown(default: Any) -> str:
     """A default as it is written in an environment file."""
-    if default is None or isinstance(default, str | Path):
+    if default is None or isinstance(default, str | Path | Decimal):
         return str(default or "")
-    return json.dumps(default)
+    return json.dumps(default, default=str)
 
 
 def test_the_example_environment_lists_what_compose_asks_for() -> None:
