@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Literal
@@ -13,6 +14,7 @@ import yaml
 
 from docmill.types import Heat, LengthClass
 from inference.cost import Prices
+from inference.recycle import Recycle
 
 #: The examples that come with docmill.
 BUILT_IN = Path(__file__).parent / "lanes.yaml"
@@ -24,6 +26,33 @@ _WHOLE = ("fp16", "float16", "bf16", "bfloat16", "fp32", "float32", "auto", "non
 
 EngineKind = Literal["vllm_local", "vllm_server", "stub"]
 
+#: vLLM's own default for an engine that has its GPUs for itself.
+_ALL_MEMORY = 0.92
+
+
+class Qos(StrEnum):
+    """Whether a lane has its GPUs for itself, or shares them and takes `memory_share` of each."""
+
+    GUARANTEED = "guaranteed"
+    BURSTABLE = "burstable"
+
+
+@dataclass(frozen=True, slots=True)
+class NGram:
+    """Speculative decoding without a second model: what the prompt goes on with after the last words is proposed.
+
+    It pays where answers copy from the document, as ours do. `tokens` are proposed at a time, for the longest match of
+    `most` down to `least` tokens.
+    """
+
+    tokens: int = 4
+    most: int = 4
+    least: int = 2
+
+    def __post_init__(self) -> None:
+        if not (self.tokens >= 1 and 1 <= self.least <= self.most):
+            raise ValueError(f"{self}: tokens must be 1 or more, and least from 1 to most")
+
 
 class BrokenLanes(ValueError):
     """The file of lanes is not of its format; the message names the file, the place and the reason."""
@@ -33,8 +62,11 @@ class BrokenLanes(ValueError):
 class Lane:
     """One engine. `model` is a folder or hub name for `vllm_local`, a URL for `vllm_server`.
 
-    `quantization` is vLLM's word for it, null where the weights say it themselves. `gpus` is the tensor-parallel size.
-    `quality` ranks lanes by how well they read: a result that the rules reject is read again by the best above its own.
+    `quantization` is vLLM's word for it, null where the weights say it themselves. `gpus` is the tensor-parallel size,
+    `devices` are their ids on the machine (none: the first that are there). `kv_offload_gib` of main memory hold what
+    the GPU's cache of keys and values has no room for. `scheduling` "priority" lets hot requests pass cold ones inside
+    the engine. `quality` ranks lanes by how well they read: a result that the rules reject is read again by the best
+    above its own. `recycle` says when a worker ends and starts afresh.
     """
 
     name: str
@@ -50,6 +82,15 @@ class Lane:
     lengths: tuple[LengthClass, ...] = tuple(LengthClass)
     prices: Prices = field(default_factory=Prices)
     quality: int = 0
+    devices: tuple[int, ...] = ()
+    qos: Qos = Qos.GUARANTEED
+    memory_share: float = _ALL_MEMORY
+    kv_cache_dtype: str = "auto"
+    kv_offload_gib: float = 0.0
+    prefix_caching: bool = True
+    speculative: NGram | None = None
+    scheduling: Literal["priority", "fcfs"] = "priority"
+    recycle: Recycle = field(default_factory=Recycle)
 
     @property
     def quantized(self) -> bool:
@@ -63,6 +104,17 @@ class Lane:
             raise ValueError(f"lane {self.name}: context_tokens is {self.context_tokens}; give the model's context")
         if not self.heats or not self.lengths:
             raise ValueError(f"lane {self.name} drains no queue; list at least one heat and one length")
+        self._check_devices()
+
+    def _check_devices(self) -> None:
+        if self.devices and len(set(self.devices)) != self.gpus:
+            raise ValueError(f"lane {self.name}: {self.gpus} GPUs on the devices {self.devices}; list each once")
+        if not 0 < self.memory_share < 1:
+            raise ValueError(f"lane {self.name}: memory_share is {self.memory_share}; give a share between 0 and 1")
+        if self.qos is Qos.BURSTABLE and self.memory_share >= _ALL_MEMORY:
+            raise ValueError(f"lane {self.name} is burstable: give it a memory_share below {_ALL_MEMORY}")
+        if self.kv_offload_gib < 0:
+            raise ValueError(f"lane {self.name}: kv_offload_gib is {self.kv_offload_gib}; give GiB, or 0 for none")
 
 
 def load_lanes(file: Path = BUILT_IN) -> Mapping[str, Lane]:
@@ -88,4 +140,16 @@ def _by_name(lanes: list[Lane], file: Path) -> dict[str, Any]:
         raise BrokenLanes(
             f"{file}: {len(lanes)} lanes with {len(named)} names; list at least one, each with its own name"
         )
+    _check_shares(lanes, file)
     return named
+
+
+def _check_shares(lanes: list[Lane], file: Path) -> None:
+    """A device that the file gives to several lanes must have room for all of them, and none may want it for itself."""
+    for device in sorted({device for lane in lanes for device in lane.devices}):
+        there = [lane for lane in lanes if device in lane.devices]
+        names = " and ".join(lane.name for lane in there)
+        if len(there) > 1 and any(lane.qos is Qos.GUARANTEED for lane in there):
+            raise BrokenLanes(f"{file}: {names} are on device {device}; lanes that share one must all be burstable")
+        if sum(lane.memory_share for lane in there) > 1:
+            raise BrokenLanes(f"{file}: {names} want more than all memory of device {device}; lower memory_share")

@@ -15,7 +15,7 @@ from typing import Any
 from docmill.errors import DocmillError, EngineDead, EngineUnavailable, PromptTooLong
 from inference.engine import Completion, EngineInfo, Health, Request
 from inference.engines.running import Running, whole
-from inference.lanes import Lane
+from inference.lanes import Lane, NGram
 
 _GIB = 1 << 30
 #: Anything that vLLM calls a client's error and that names one of these is about the grammar.
@@ -30,6 +30,13 @@ ON_CPU: Mapping[str, Any] = {
     "max_num_batched_tokens": 4096,
     "distributed_executor_backend": "vllm.v1.executor.uniproc_executor.UniProcExecutor",
 }
+
+
+#: What a lane says of its engine, by the same names here.
+_OF_THE_LANE = (
+    *("model", "precision", "context_tokens", "max_num_seqs", "dtype", "quantization", "gpus", "devices"),
+    *("memory_share", "kv_cache_dtype", "kv_offload_gib", "prefix_caching", "speculative", "scheduling"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,19 +59,26 @@ class LocalSettings:
     kv_cache_gib: float | None = None
     omp_threads_bind: str | None = None
     drain_s: int = 10
+    devices: tuple[int, ...] = ()
+    memory_share: float | None = None
+    kv_cache_dtype: str = "auto"
+    kv_offload_gib: float = 0.0
+    prefix_caching: bool = True
+    speculative: NGram | None = None
+    scheduling: str = "priority"
     more: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(cls, lane: Lane, **changes: Any) -> LocalSettings:
         """The settings of a lane; `changes` are of this machine (`kv_cache_gib`, `enforce_eager`, ...)."""
-        fields = {name: getattr(lane, name) for name in ("model", "precision", "context_tokens", "max_num_seqs")}
-        return cls(**fields, dtype=lane.dtype, quantization=lane.quantization, gpus=lane.gpus, **changes)
+        return cls(**{**{name: getattr(lane, name) for name in _OF_THE_LANE}, **changes})
 
 
 def environment(settings: LocalSettings) -> Mapping[str, str]:
     """What must be in the environment before the engine is opened; whoever owns the process sets it."""
     wanted = {
         "VLLM_CPU_OMP_THREADS_BIND": settings.omp_threads_bind,
+        "CUDA_VISIBLE_DEVICES": ",".join(map(str, settings.devices)) or None,
         # Threads that spin at every barrier crawl as soon as anything else wants the cores.
         "OMP_WAIT_POLICY": "PASSIVE",
         "VLLM_NO_USAGE_STATS": "1",
@@ -182,7 +196,7 @@ def _is_about_the_grammar(error: Exception) -> bool:
 def engine_arguments(settings: LocalSettings) -> dict[str, Any]:
     """What vLLM is started with, by the names of its AsyncEngineArgs."""
     kv_cache = None if settings.kv_cache_gib is None else int(settings.kv_cache_gib * _GIB)
-    fixed = {
+    fixed: dict[str, Any] = {
         "model": settings.model,
         "dtype": settings.dtype,
         "quantization": settings.quantization,
@@ -191,14 +205,26 @@ def engine_arguments(settings: LocalSettings) -> dict[str, Any]:
         "max_num_seqs": settings.max_num_seqs,
         "enforce_eager": settings.enforce_eager,
         "kv_cache_memory_bytes": kv_cache,
-        "enable_prefix_caching": True,
-        "scheduling_policy": "priority",
+        "kv_cache_dtype": settings.kv_cache_dtype,
+        "kv_offloading_size": settings.kv_offload_gib or None,
+        "enable_prefix_caching": settings.prefix_caching,
+        "scheduling_policy": settings.scheduling,
+        "speculative_config": _speculative(settings.speculative),
         "structured_outputs_config": {"backend": "guidance", "disable_any_whitespace": True},
         "shutdown_timeout": settings.drain_s,
         "enable_log_requests": False,
         "disable_log_stats": False,
     }
+    if settings.memory_share is not None:
+        fixed["gpu_memory_utilization"] = settings.memory_share
     return {**fixed, **settings.more}
+
+
+def _speculative(ngram: NGram | None) -> dict[str, Any] | None:
+    if ngram is None:
+        return None
+    spans = {"prompt_lookup_max": ngram.most, "prompt_lookup_min": ngram.least}
+    return {"method": "ngram", "num_speculative_tokens": ngram.tokens, **spans}
 
 
 def sampling_of(request: Request) -> Any:
