@@ -394,4 +394,5 @@ events = Table(
 
 # The tables of the OpenAI-shaped door stand in a module of their own and belong to the same metadata.
 import storage.batch_schema  # noqa: E402  # after `metadata`, which it needs
+import storage.bucket_schema  # noqa: E402  # likewise
 import storage.part_schema  # noqa: E402, F401  # likewise
