@@ -76,7 +76,7 @@ def run(*, jobs: int, kills: int, seconds: float, seed: int) -> Outcome:
         harm.carry_out(blows(kills, programs, seconds, seed))
         sending.finish()
         _wait_for_the_end(stack, len(planned))
-        seen = audit(stack, planned, client.receipts)
+        seen = audit(stack, planned, client.receipts, client.use)
         outcome = Outcome(
             fallen=harm.fallen,
             audit=seen,

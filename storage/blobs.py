@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,8 +12,12 @@ from urllib.request import url2pathname
 
 import obstore
 from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
+from obstore.exceptions import BaseError as ObstoreError
 
-from docmill.errors import NotFound
+from docmill.errors import BlobsUnavailable, NotFound
+
+#: How much of a long blob is in memory at a time.
+_PIECE_BYTES = 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +37,23 @@ class Blobs:
         return cls(from_url(url, **options))
 
     def put(self, key: str, data: bytes) -> None:
-        """Write; an S3 or disk error propagates as obstore's own."""
-        obstore.put(self.store, key, data)
+        """Write. Raises BlobsUnavailable."""
+        with _answering(key):
+            obstore.put(self.store, key, data)
 
     def get(self, key: str) -> bytes:
-        """Read. Raises NotFound."""
-        try:
+        """Read. Raises NotFound or BlobsUnavailable."""
+        with _answering(key):
             return bytes(obstore.get(self.store, key).bytes())
         except FileNotFoundError as error:
             raise NotFound(f"there is no blob {key}: was the store emptied or its URL changed?") from error
 
     def exists(self, key: str) -> bool:
-        """Whether the key is there."""
+        """Whether the key is there. Raises BlobsUnavailable."""
         try:
-            obstore.head(self.store, key)
-        except FileNotFoundError:
+            with _answering(key):
+                obstore.head(self.store, key)
+        except NotFound:
             return False
         return True
 
@@ -58,3 +66,42 @@ def original_key(tenant: str, sha256: str) -> str:
 def prepared_key(document_id: str) -> str:
     """Where a parsed document is kept."""
     return f"prepared/{document_id}.json.z"
+class _Seekable(RawIOBase):
+    """obstore's reader with the interface of Python's own files, which `zipfile` asks for."""
+
+    def __init__(self, reader: Any) -> None:
+        self._reader = reader
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = 0, /) -> int:
+        return int(self._reader.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self._reader.tell())
+
+    def readinto(self, buffer: Any, /) -> int:
+        data = bytes(self._reader.read(len(buffer)))
+        buffer[: len(data)] = data
+        return len(data)
+
+
+@contextmanager
+def _answering(key: str) -> Iterator[None]:
+    """What a store says that has no such key, or that is full, shut or away, in words of ours."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound(f"there is no blob {key}: was the store emptied or its URL changed?") from error
+    except (ObstoreError, OSError) as error:
+        why = str(error).partition("\n")[0]
+        raise BlobsUnavailable(
+            f"the store of bytes did not take or give {key}: {why}; free its disk, mend its rights or its connection"
+            " (DOCMILL_BLOB_URL names it): the work waits for it"
+        ) from error
+
+

@@ -9,7 +9,6 @@ from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, tuple_, update
-from sqlalchemy.dialects.postgresql import insert
 
 from docmill.likeness import Likeness
 from docmill.types import (
@@ -17,7 +16,6 @@ from docmill.types import (
     Document,
     Extraction,
     Heat,
-    LengthClass,
     PreparedDocument,
     Record,
     Route,
@@ -25,28 +23,17 @@ from docmill.types import (
     Usage,
     Verdict,
 )
-from storage import finish, intake, leases, ledger, reading, rules
-from storage.database import transactional
+from storage import finish, intake, leases, ledger, reading, rules, stages
+from storage.database import autocommitted, transactional
 from storage.events import record_event
-from storage.holds import Hold, is_held, waits_for_its_key
-from storage.ports import HELD_AS, NO_HEADS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
+from storage.holds import is_held, waits_for_its_key
+from storage.ports import NO_HEADS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
 from storage.rules import STAGE_OF
 from storage.schema import attempts, documents, jobs
+from storage.stages import route_of, seconds_since
 
 #: Before any job, and a moment that PostgreSQL and Python can both name.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
-
-
-def seconds_since(moment: Any) -> Any:
-    """Seconds from a timestamp to now, by the database's clock."""
-    return func.extract("epoch", func.now() - moment)
-
-
-def route_of(row: Row[Any]) -> Route | None:
-    """The route that the columns hold, or None before the job is prepared."""
-    if row.queue is None:
-        return None
-    return Route(Heat(row.heat), LengthClass(row.length_class), row.priority, row.lane, row.queue, row.hot_score)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,31 +54,9 @@ class JobStore:
     ) -> Receipt:
         return intake.refuse(connection, submission, code=code, reason=reason, sha256=sha256)
 
-    @transactional
+    @autocommitted
     def claim(self, connection: Connection, job_id: str, stage: Stage, *, worker: str, lease_s: float) -> Claim | None:
-        taken = connection.execute(
-            update(jobs)
-            .where(
-                jobs.c.job_id == job_id,
-                jobs.c.status == WAITS_FOR[stage],
-                jobs.c.lease_until.is_(None),
-                or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
-                ~is_held([Hold.PAUSE]),
-            )
-            .values(
-                attempt=jobs.c.attempt + 1,
-                status=HELD_AS[stage],
-                lease_until=func.now() + timedelta(seconds=lease_s),
-                worker=worker,
-                updated_at=func.now(),
-            )
-            .returning(jobs.c.attempt)
-        ).scalar_one_or_none()
-        if taken is None:
-            return None
-        connection.execute(insert(attempts).values(job_id=job_id, no=taken, stage=stage, worker=worker))
-        record_event(connection, f"claimed_{stage}", job_id=job_id, attempt=taken, detail={"worker": worker})
-        return _claim_of(connection, job_id, stage)
+        return stages.take(connection, job_id, stage, worker=worker, lease_s=lease_s)
 
     @transactional
     def renew(self, connection: Connection, claims: Collection[Claim], *, lease_s: float) -> frozenset[Claim]:
@@ -237,8 +202,9 @@ class JobStore:
         republish_after_s: float,
         max_lost: int,
         heads: Mapping[str, str] = NO_HEADS,
+        grace_s: float = 0.0,
     ) -> Swept:
-        ended = leases.end_leases(connection, max_lost)
+        ended = leases.end_leases(connection, max_lost, grace_s)
         silent = func.now() - timedelta(seconds=republish_after_s)
         unpublished = connection.execute(
             update(jobs)
@@ -277,38 +243,6 @@ class JobStore:
     def counts(self, connection: Connection) -> dict[Status, int]:
         rows = connection.execute(select(jobs.c.status, func.count()).group_by(jobs.c.status))
         return {Status(status): count for status, count in rows}
-
-
-def _claim_of(connection: Connection, job_id: str, stage: Stage) -> Claim:
-    row = connection.execute(
-        select(
-            jobs,
-            documents.c.blob_key,
-            seconds_since(jobs.c.needed_at).label("age_s"),
-            (-seconds_since(jobs.c.deadline)).label("remaining_s"),
-        )
-        .join(documents, documents.c.document_id == jobs.c.document_id)
-        .where(jobs.c.job_id == job_id)
-    ).one()
-    return Claim(
-        job_id=row.job_id,
-        attempt=row.attempt,
-        stage=stage,
-        document_id=row.document_id,
-        tenant=row.tenant,
-        profile=row.profile,
-        profile_version=row.profile_version,
-        blob_key=row.blob_key,
-        vip=row.vip,
-        age_s=float(row.age_s),
-        window_s=row.window_s,
-        remaining_s=float(row.remaining_s),
-        retries=row.retries,
-        rejections=row.rejections,
-        lost=row.lost,
-        route=route_of(row),
-        ordering_key=row.ordering_key,
-    )
 
 
 def _waiting_jobs(limit: int) -> Select[Any]:

@@ -8,6 +8,7 @@ a job poison. A stage that is finished clears the count.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from datetime import timedelta
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, update
@@ -28,9 +29,14 @@ def alone(connection: Connection, claim: Claim) -> None:
     )
 
 
-def end_leases(connection: Connection, max_lost: int) -> Sequence[Row[Any]]:
-    """Take back every job whose lease has ended; the attempt that held it can write nothing any more."""
-    return _take_back(connection, jobs.c.lease_until < func.now(), max_lost, reason=rules.LOST)
+def end_leases(connection: Connection, max_lost: int, grace_s: float) -> Sequence[Row[Any]]:
+    """Take back every job whose lease has ended; the attempt that held it can write nothing any more.
+
+    While the server was down nobody could renew: after its start the workers have `grace_s` to do so.
+    """
+    ended = jobs.c.lease_until < func.now()
+    renewable = func.now() > func.pg_postmaster_start_time() + timedelta(seconds=grace_s)
+    return _take_back(connection, and_(ended, renewable), max_lost, reason=rules.LOST)
 
 
 def lose(connection: Connection, claim: Claim, *, reason: str, max_lost: int) -> None:

@@ -216,7 +216,9 @@ class MemoryJobStore:
             if job.status == Status.QUEUED and job.published_at is None:
                 job.route = route
 
-    def sweep(self, *, republish_after_s: float, max_lost: int, heads: Mapping[str, str] = NO_HEADS) -> Swept:
+    def sweep(
+        self, *, republish_after_s: float, max_lost: int, heads: Mapping[str, str] = NO_HEADS, grace_s: float = 0.0
+    ) -> Swept:
         with self._lock:
             now = self.clock()
             ended = [job for job in self.jobs.values() if job.lease_until is not None and job.lease_until < now]

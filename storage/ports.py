@@ -242,10 +242,13 @@ class Jobs(Protocol):
         """Change the route of a job that waits (ageing)."""
         ...
 
-    def sweep(self, *, republish_after_s: float, max_lost: int, heads: Mapping[str, str] = NO_HEADS) -> Swept:
+    def sweep(
+        self, *, republish_after_s: float, max_lost: int, heads: Mapping[str, str] = NO_HEADS, grace_s: float = 0.0
+    ) -> Swept:
         """Return ended leases to their queues, give up poison, presume old messages lost.
 
-        Poison is what was lost `max_lost` times in one stage, the last time alone in its worker.
+        No lease ends within `grace_s` of the store's own start, before which nobody could renew it. Poison is what was
+        lost `max_lost` times in one stage, the last time alone in its worker.
 
         `heads` has the job of the next message of each queue that the broker holds messages of. What was published
         before that one is lost, what came after it is only late; where the head's own job tells nothing, all is late.

@@ -21,6 +21,7 @@ from docmill.errors import (
     EngineUnavailable,
     InputError,
     ModelError,
+    NotFound,
     ParserCrashed,
     PromptTooLong,
     RequestError,
@@ -46,6 +47,8 @@ REJECT = Policy(tries=1)
 
 TABLE: tuple[tuple[type[BaseException], Policy], ...] = (
     (InputError, REJECT),
+    # In a stage, what is not there are bytes of ours: a disk that is not mounted comes back.
+    (NotFound, Policy(tries=8, delay_s=20.0)),
     (RequestError, REJECT),
     (PromptTooLong, REJECT),
     (ModelError, Policy(tries=2)),

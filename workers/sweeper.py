@@ -14,18 +14,24 @@ from workers.services import Services
 
 log = logger("sweeper")
 
-#: A key that stands in the broker for as long as the broker keeps its data.
+#: A key that stands in the broker for as long as the broker keeps its data: gone after a flush, and after a restart
+#: without data.
 EPOCH_KEY = "docmill:epoch"
 
 
 def tick(use: Services) -> None:
     """One sweep; dispatch publishes what it sets free."""
     with Redis.from_url(use.settings.broker_url, socket_timeout=3, socket_connect_timeout=3) as redis:
-        if was_emptied(redis):
+        if not redis.exists(EPOCH_KEY):
             say(log, "broker_was_emptied", level=logging.WARNING, jobs=use.store.unpublish_all())
+            # Marked last: who is killed in between leaves it to the next sweep.
+            redis.set(EPOCH_KEY, "1")
         heads = next_jobs(redis)
     swept = use.store.sweep(
-        republish_after_s=use.settings.republish_after_s, max_lost=use.settings.max_lost, heads=heads
+        republish_after_s=use.settings.republish_after_s,
+        max_lost=use.settings.max_lost,
+        heads=heads,
+        grace_s=use.settings.lease_s,
     )
     if swept.returned or swept.poisoned or swept.unpublished:
         say(
@@ -36,11 +42,6 @@ def tick(use: Services) -> None:
             poisoned=len(swept.poisoned),
             unpublished=len(swept.unpublished),
         )
-
-
-def was_emptied(redis: Redis) -> bool:
-    """True once after a flush or a restart without data: the marker is gone, and is set again."""
-    return bool(redis.set(EPOCH_KEY, "1", nx=True))
 
 
 def next_jobs(redis: Redis) -> dict[str, str]:
