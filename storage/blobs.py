@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from io import BufferedReader, RawIOBase
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlparse
 from urllib.request import url2pathname
 
 import obstore
-from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 from obstore.exceptions import BaseError as ObstoreError
+from obstore.store import LocalStore, MemoryStore, ObjectStore, from_url
 
 from docmill.errors import BlobsUnavailable, NotFound
 
@@ -45,8 +46,39 @@ class Blobs:
         """Read. Raises NotFound or BlobsUnavailable."""
         with _answering(key):
             return bytes(obstore.get(self.store, key).bytes())
+
+    def put_stream(self, key: str, pieces: Iterable[bytes]) -> None:
+        """Write what comes in pieces, with the memory of a few of them; nobody sees the blob before it is whole."""
+        obstore.put(self.store, key, iter(pieces))
+
+    def stream(self, key: str, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
+        """Read in pieces. Raises NotFound at once, not with the first piece."""
+        try:
+            found = obstore.get(self.store, key)
         except FileNotFoundError as error:
             raise NotFound(f"there is no blob {key}: was the store emptied or its URL changed?") from error
+        return (bytes(piece) for piece in found.stream(min_chunk_size=piece_bytes))
+
+    def range(self, key: str, start: int, length: int) -> bytes:
+        """A part of a blob; `start` and `length` within its size. Raises NotFound."""
+        try:
+            return bytes(obstore.get_range(self.store, key, start=start, length=length))
+        except FileNotFoundError as error:
+            raise NotFound(f"there is no blob {key}: was the store emptied or its URL changed?") from error
+
+    def open(self, key: str) -> BufferedReader:
+        """The blob as a file that can seek; it holds one piece at a time. Raises NotFound."""
+        try:
+            return BufferedReader(
+                _Seekable(obstore.open_reader(self.store, key, buffer_size=_PIECE_BYTES)), _PIECE_BYTES
+            )
+        except FileNotFoundError as error:
+            raise NotFound(f"there is no blob {key}: was the store emptied or its URL changed?") from error
+
+    def delete(self, key: str) -> None:
+        """Remove; one that is not there is gone already."""
+        with suppress(FileNotFoundError):
+            obstore.delete(self.store, key)
 
     def exists(self, key: str) -> bool:
         """Whether the key is there. Raises BlobsUnavailable."""
@@ -58,14 +90,6 @@ class Blobs:
         return True
 
 
-def original_key(tenant: str, sha256: str) -> str:
-    """Where a document's bytes are kept."""
-    return f"originals/{tenant}/{sha256[:2]}/{sha256}.pdf"
-
-
-def prepared_key(document_id: str) -> str:
-    """Where a parsed document is kept."""
-    return f"prepared/{document_id}.json.z"
 class _Seekable(RawIOBase):
     """obstore's reader with the interface of Python's own files, which `zipfile` asks for."""
 
@@ -105,3 +129,11 @@ def _answering(key: str) -> Iterator[None]:
         ) from error
 
 
+def original_key(tenant: str, sha256: str) -> str:
+    """Where a document's bytes are kept."""
+    return f"originals/{tenant}/{sha256[:2]}/{sha256}.pdf"
+
+
+def prepared_key(document_id: str) -> str:
+    """Where a parsed document is kept."""
+    return f"prepared/{document_id}.json.z"

@@ -1,0 +1,115 @@
+"""Taking a job for a stage and letting go of it: one statement each, because every job does both three times.
+
+Both are compare-and-sets on the job's row; what hangs on it (the attempt's row, events, results) is written by the same
+statement from the row that was changed, so that nothing is written where nothing was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+from sqlalchemy import Connection, Row, String, bindparam, func, insert, or_, select, update
+
+from docmill.types import Heat, LengthClass, Route
+from storage.fixed import Fixed
+from storage.holds import Hold, is_held
+from storage.ports import HELD_AS, WAITS_FOR, Claim, Stage
+from storage.schema import attempts, documents, events, jobs
+
+#: What every change of stage resets.
+RELEASED: Mapping[str, None] = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
+#: Values that the database works out.
+NOW = func.now()
+
+
+def seconds_since(moment: Any) -> Any:
+    """Seconds from a timestamp to now, by the database's clock."""
+    return func.extract("epoch", func.now() - moment)
+
+
+def route_of(row: Row[Any]) -> Route | None:
+    """The route that the columns hold, or None before the job is prepared."""
+    if row.queue is None:
+        return None
+    return Route(Heat(row.heat), LengthClass(row.length_class), row.priority, row.lane, row.queue, row.hot_score)
+
+
+# ---------------------------------------------------------------- taking
+
+
+def take(connection: Connection, job_id: str, stage: Stage, *, worker: str, lease_s: float) -> Claim | None:
+    """See `ports.Jobs.claim`."""
+    row = _take(stage).run(connection, job=job_id, holder=worker, lease_s=lease_s).one_or_none()
+    return _claim_of(row, stage) if row is not None else None
+
+
+@cache
+def _take(stage: Stage) -> Fixed:
+    taken = (
+        update(jobs)
+        .where(
+            jobs.c.job_id == bindparam("job"),
+            jobs.c.status == WAITS_FOR[stage],
+            jobs.c.lease_until.is_(None),
+            or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
+            ~is_held([Hold.PAUSE]),
+        )
+        .values(
+            attempt=jobs.c.attempt + 1,
+            status=HELD_AS[stage],
+            lease_until=func.now() + func.make_interval(0, 0, 0, 0, 0, 0, bindparam("lease_s")),
+            worker=bindparam("holder"),
+            updated_at=func.now(),
+        )
+        .returning(*jobs.c)
+        .cte("taken")
+    )
+    begun = insert(attempts).from_select(
+        ["job_id", "no", "stage", "worker"],
+        select(taken.c.job_id, taken.c.attempt, bindparam("stage", stage.value, String), taken.c.worker),
+        include_defaults=False,
+    )
+    told = insert(events).from_select(
+        ["job_id", "kind", "attempt", "detail"],
+        select(
+            taken.c.job_id,
+            bindparam("kind", f"claimed_{stage}", String),
+            taken.c.attempt,
+            func.jsonb_build_object("worker", taken.c.worker),
+        ),
+        include_defaults=False,
+    )
+    return Fixed(
+        select(
+            taken,
+            documents.c.blob_key,
+            seconds_since(taken.c.needed_at).label("age_s"),
+            (-seconds_since(taken.c.deadline)).label("remaining_s"),
+        )
+        .join(documents, documents.c.document_id == taken.c.document_id)
+        .add_cte(begun.cte("begun"), told.cte("told"))
+    )
+
+
+def _claim_of(row: Row[Any], stage: Stage) -> Claim:
+    return Claim(
+        job_id=row.job_id,
+        attempt=row.attempt,
+        stage=stage,
+        document_id=row.document_id,
+        tenant=row.tenant,
+        profile=row.profile,
+        profile_version=row.profile_version,
+        blob_key=row.blob_key,
+        vip=row.vip,
+        age_s=float(row.age_s),
+        window_s=row.window_s,
+        remaining_s=float(row.remaining_s),
+        retries=row.retries,
+        rejections=row.rejections,
+        lost=row.lost,
+        route=route_of(row),
+        ordering_key=row.ordering_key,
+    )
