@@ -145,6 +145,8 @@ tables = Table(
     Column("cols", Integer, nullable=False),
     Column("reader", String, nullable=False),
     Column("cells", LargeBinary, nullable=False),
+    # The same as rows of texts, for SQL.
+    Column("grid", JSONB),
 )
 
 jobs = Table(
@@ -327,6 +329,11 @@ fields = Table(
     _at("superseded_at"),
     Column("reviewer", String),
     Column("note", Text),
+    # What made this version; a reviewer's has those of the reading that was corrected.
+    Column("model", String),
+    Column("prompt_sha256", String),
+    Column("parser", String),
+    Column("ruleset", String),
     UniqueConstraint("job_id", "path", "version"),
     Index("ix_fields_current", "job_id", "path", unique=True, postgresql_where=text("superseded_at IS NULL")),
 )
@@ -395,4 +402,5 @@ events = Table(
 # The tables of the OpenAI-shaped door stand in a module of their own and belong to the same metadata.
 import storage.batch_schema  # noqa: E402  # after `metadata`, which it needs
 import storage.bucket_schema  # noqa: E402  # likewise
-import storage.part_schema  # noqa: E402, F401  # likewise
+import storage.part_schema  # noqa: E402  # likewise
+import storage.text_schema  # noqa: E402, F401  # likewise

@@ -1,0 +1,19 @@
+"""The table of what the pages say, for full-text search."""
+
+from __future__ import annotations
+
+from sqlalchemy import Column, Computed, ForeignKey, Index, Integer, String, Table, Text
+from sqlalchemy.dialects.postgresql import TSVECTOR
+
+from storage.schema import metadata
+
+pages = Table(
+    "pages",
+    metadata,
+    Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
+    Column("page", Integer, primary_key=True),
+    Column("text", Text, nullable=False),
+    # `docmill_terms` is made by the migration: words for English, single characters with their places for Chinese.
+    Column("terms", TSVECTOR, Computed("docmill_terms(text)", persisted=True)),
+    Index("ix_pages_terms", "terms", postgresql_using="gin"),
+)
