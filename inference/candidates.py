@@ -36,7 +36,7 @@ def find(plains: Sequence[Plain]) -> Mapping[str, tuple[Candidate, ...]]:
     return {kind: tuple(candidates) for kind, candidates in found.items()}
 
 
-_MAY_HOLD_ONE = re.compile("[0-9０-９年]")
+_MAY_HOLD_ONE = re.compile("[0-9０-９年元圆圓]|分之")
 
 
 def _spans(text: str) -> Mapping[str, list[Span]]:
@@ -149,7 +149,17 @@ _BEFORE = 8
 _LONGEST_NUMBER = 15
 
 
+_UP_TO_TEN = "〇零一二三四五六七八九十壹贰貳叁參肆伍陆陸柒捌玖拾两兩"
+_NUMERALS = _UP_TO_TEN + "百千万亿佰仟萬億"
+#: 伍佰贰拾捌万元整, 百分之五点三: numerals alone (一般, 万一) are words, and 万元 is a unit.
+_CHINESE_NUMERAL = re.compile(
+    rf"(?<![0-9０-９{_NUMERALS}])(?:负?[百千万]分之[{_NUMERALS}]+(?:点[{_NUMERALS}]+)?"
+    rf"|负?[{_UP_TO_TEN}][{_NUMERALS}]*(?:美元|港元|欧元|日元|[元圆圓](?:[{_NUMERALS}]角)?零?(?:[{_NUMERALS}]分)?[整正]?))"
+)
+
+
 def _numbers(text: str, dates: list[Span], ids: list[Span]) -> Iterator[Span]:
+    yield from (match.span() for match in _CHINESE_NUMERAL.finditer(text))
     taken = _Cover(dates + [span for span in ids if not text[slice(*span)].isdigit()])
     for start, stop in _cores(text):
         if not taken.holds((start, stop)) and not _in_a_word(text, start, stop):
@@ -198,7 +208,7 @@ def _widen(text: str, start: int, stop: int) -> Span:
 
 # ---------------------------------------------------------------- amounts
 
-_NO_MONEY = re.compile("[%％‰股份吨]$")
+_NO_MONEY = re.compile("[%％‰股份吨]$|分之")
 _COUNTED = re.compile(
     r"\s?(?:个|名|人|户|股|份|吨|天|日|年|月|次|笔|家|项|倍|页|条|(?:days?|weeks?|months?|years?|shares?|times|pages?"
     r"|employees|persons|people|customers|basis points|bps)(?![A-Za-z]))",

@@ -47,26 +47,34 @@ def locate(grounding: Grounding, schema: Mapping[str, Any], result: Any) -> tupl
     return tuple(_citation(grounding, leaf.path, place) for leaf, place in cited if place is not None)
 
 
-def leaves(schema: Mapping[str, Any], value: Any, path: str = "", anchors: tuple[str, ...] = ()) -> Iterator[Leaf]:
-    """The grounded values of a result that are not null, in the order of the schema."""
+def leaves(
+    schema: Mapping[str, Any], value: Any, path: str = "", anchors: tuple[str, ...] = (), evidence: tuple[str, ...] = ()
+) -> Iterator[Leaf]:
+    """The grounded values of a result that are not null, in the order of the schema.
+
+    `evidence` are the quotations of the objects around this value; its own object's come first.
+    """
     if value is None:
         return
     if "x-source" in schema:
         yield Leaf(path, key_of(schema), value, tuple(anchor for anchor in anchors if anchor != value))
     elif isinstance(value, list):
         for index, item in enumerate(value):
-            yield from leaves(schema["items"], item, f"{path}/{index}", anchors)
+            yield from leaves(schema["items"], item, f"{path}/{index}", anchors, evidence)
     elif isinstance(value, dict) and "properties" in schema:
-        yield from _of_object(schema["properties"], value, path)
+        yield from _of_object(schema["properties"], value, path, evidence)
 
 
-def _of_object(properties: Mapping[str, Any], value: Mapping[str, Any], path: str) -> Iterator[Leaf]:
+def _of_object(
+    properties: Mapping[str, Any], value: Mapping[str, Any], path: str, evidence: tuple[str, ...]
+) -> Iterator[Leaf]:
     copied = {name: value.get(name) for name, inner in properties.items() if inner.get("x-source") in SPAN_KINDS}
     quotes = [text for name, text in copied.items() if text and properties[name]["x-source"] == "quote"]
     beside = [text for text in copied.values() if text] if path else []
     for name, inner in properties.items():
         labels = [*inner.get("x-labels", ()), name.replace("_", " ")]
-        yield from leaves(inner, value.get(name), f"{path}/{pointer(name)}", (*quotes, *beside, *labels))
+        anchors = (*quotes, *beside, *evidence, *labels)
+        yield from leaves(inner, value.get(name), f"{path}/{pointer(name)}", anchors, (*quotes, *evidence))
 
 
 def pointer(name: str) -> str:

@@ -39,6 +39,37 @@ def test_a_number_is_found_with_its_sign_and_scale(text: str, expected: list[str
 
 
 @pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("人民币伍佰贰拾捌万元整（5,280,000.00元）", ["伍佰贰拾捌万元整", "5,280,000.00"]),
+        ("下降百分之五点三", ["百分之五点三"]),
+        ("贰元伍角零叁分", ["贰元伍角零叁分"]),
+        ("一般公司万一违约", []),
+        ("单位：万元", []),
+        ("收入 亿元", []),
+        ("约5.2万元", ["5.2万元"]),
+    ],
+)
+def test_numbers_in_chinese_numerals_are_found_where_a_unit_makes_them_numbers(text: str, expected: list[str]) -> None:
+    assert found("number", text) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("5,280,000.00元，占12.3%，共35户，期限36个月，2024年", ["5,280,000.00"]),
+        ("USD 2024 in 2024 for 12 months, see Note 12", ["2024"]),
+        ("发行5,280万股，募集5,280万元", ["5,280万元"]),
+        ("人民币伍佰万元整，下降百分之五", ["伍佰万元整"]),
+        ("第12条 金额（1,234.50）", ["（1,234.50）"]),
+        ("up 3.5% at 120 bps, a gain of 77", ["77"]),
+    ],
+)
+def test_an_amount_is_a_number_that_may_be_money(text: str, expected: list[str]) -> None:
+    assert found("amount", text) == expected
+
+
+@pytest.mark.parametrize(
     "text", ["Q3", "version 1.2.3", "HT-2024-0012", "2024年12月31日", "12th", "ABC123", "no digits"]
 )
 def test_a_word_a_date_and_an_identifier_are_no_numbers(text: str) -> None:

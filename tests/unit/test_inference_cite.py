@@ -3,8 +3,10 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from docmill.types import Citation, Part, Piece, Printed
+from docmill.types import BBox, Citation, Part, Piece, Printed
 from inference.cite import locate
 from inference.grounding import ground
 from tests.reading import part_of, printed, table_part
@@ -89,3 +91,30 @@ def test_text_that_stands_on_no_page_is_cited_with_an_empty_box() -> None:
 
 def test_property_names_are_escaped_in_paths() -> None:
     assert set(cited(part_of("total 5"), {"a/b~": "5"}, **{"a/b~": AMOUNT})) == {"/a~1b~0"}
+
+
+def test_the_evidence_of_the_whole_answer_leads_the_items_of_a_list_too() -> None:
+    lines = ("Revenue 7.00 and cost 7.00 last year.", "This year the revenue was 7.00 again.")
+    rows = {"type": "array", "maxItems": 2, "items": {"type": "object", "properties": {"amount": AMOUNT}}}
+    result = {"evidence": "This year the revenue was 7.00", "rows": [{"amount": "7.00"}]}
+    assert cited(part_of(*lines), result, evidence=QUOTE, rows=rows)["/rows/0/amount"].bbox.y0 == 120
+
+
+def test_a_quotation_that_runs_over_line_breaks_is_cited_over_both_lines() -> None:
+    first, second = "the loan amount of", "USD 5.00 is due"
+    signs = [(c, BBox(6.0 * i, 100, 6.0 * i + 6, 112)) for i, c in enumerate(first)]
+    signs += [(c, BBox(6.0 * i, 120, 6.0 * i + 6, 132)) for i, c in enumerate(second)]
+    piece = Piece(Printed.of([*signs[: len(first)], ("\n", None), *signs[len(first) :]]), 1)
+    citation = cited(Part("", 0, (piece,)), {"quote": "amount of USD 5.00"}, quote=QUOTE)["/quote"]
+    assert citation.text == "amount of\nUSD 5.00"
+    assert (citation.bbox.y0, citation.bbox.y1) == (100, 132)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.integers(0, 9), st.integers(0, 9))
+def test_a_value_inside_its_evidence_is_cited_there_wherever_else_it_stands(wanted: int, other: int) -> None:
+    lines = [f"line {chr(97 + i)} has 42.00 in it" for i in range(10)]
+    quote = f"line {chr(97 + wanted)} has 42.00"
+    lines[other] += " and 42.00 once more"
+    found = cited(part_of(*lines), {"amount": "42.00", "evidence": quote}, amount=AMOUNT, evidence=QUOTE)
+    assert found["/amount"].bbox.y0 == 100 + 20 * wanted
