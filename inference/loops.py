@@ -23,7 +23,7 @@ LONG_ENOUGH: Final = 160
 #: An answer is looked at again after so many new characters.
 STEP: Final = 32
 #: Tokens between two looks, where an engine hands out what it has written in batches.
-STEP_TOKENS: Final = 16
+STEP_TOKENS: Final = 32
 
 
 def loop_in(text: str) -> Loop | None:

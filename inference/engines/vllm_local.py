@@ -6,7 +6,8 @@ vLLM starts a child process for the model. It is imported only when an engine is
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field
 from itertools import pairwise
 from types import SimpleNamespace
@@ -16,6 +17,7 @@ from docmill.errors import DocmillError, EngineDead, EngineUnavailable, PromptTo
 from inference.engine import Completion, EngineInfo, Health, Request
 from inference.engines.running import Running, whole
 from inference.lanes import Lane, NGram
+from inference.loops import LOOP, STEP_TOKENS, LoopWatch
 
 _GIB = 1 << 30
 #: Anything that vLLM calls a client's error and that names one of these is about the grammar.
@@ -129,7 +131,7 @@ class LocalEngine:
 
     async def health(self) -> Health:
         if self._llm.errored:
-            return Health(False, f"the engine died: {self._llm.dead_error}")
+            return Health(False, f"the engine died: {self._llm.dead_error}", dead=True)
         return Health(self._ready, "" if self._ready else "not warmed up")
 
     async def metrics(self) -> dict[str, float]:
@@ -157,14 +159,36 @@ class LocalEngine:
         from vllm.inputs import tokens_input
 
         prompt = tokens_input(tokens, cache_salt=request.cache_salt)
-        sampling, name, priority = sampling_of(request), request.request_id, request.priority
+        sampling, name, priority = in_steps(sampling_of(request)), request.request_id, request.priority
         try:
-            outputs = [o async for o in self._llm.generate(prompt, sampling, request_id=name, priority=priority)]
+            # Leaving the stream early is what makes vLLM stop decoding.
+            async with aclosing(self._llm.generate(prompt, sampling, request_id=name, priority=priority)) as outputs:
+                return whole(await written(outputs), request)
         except VLLMError as error:
             if _is_about_the_grammar(error):
                 return Completion("", "error", len(tokens), 0, 0, 0.0, 0.0, 0.0)
             raise translated(error, request.request_id) from error
-        return whole(_completion(outputs[-1]), request)
+
+
+async def written(outputs: AsyncIterator[Any]) -> Completion:
+    """The answer put together from its pieces, as far as it does not go round in circles."""
+    text, tokens, watch = "", 0, LoopWatch()
+    async for output in outputs:
+        piece = output.outputs[0]
+        text, tokens = text + piece.text, tokens + len(piece.token_ids)
+        if output.finished:
+            return _completion(output, text, tokens, piece.finish_reason or "")
+        if watch.saw(text):
+            return _completion(output, text, tokens, LOOP)
+    raise EngineUnavailable("vLLM ended an answer without a last word; try again")
+
+
+def in_steps(sampling: Any) -> Any:
+    """The same sampling, the answer handed out in pieces of a few tokens: each alone is not worth a look."""
+    from vllm.sampling_params import RequestOutputKind
+
+    sampling.output_kind, sampling.stream_interval = RequestOutputKind.DELTA, STEP_TOKENS
+    return sampling
 
 
 def rendered(request: Request, tokenizer: Any) -> list[int]:
@@ -246,15 +270,14 @@ def sampling_of(request: Request) -> Any:
     )
 
 
-def _completion(final: Any) -> Completion:
-    output = final.outputs[0]
-    queue_ms, prefill_ms, decode_ms = _phases(final.metrics)
+def _completion(last: Any, text: str, tokens: int, finish_reason: str) -> Completion:
+    queue_ms, prefill_ms, decode_ms = _phases(last.metrics)
     return Completion(
-        text=output.text,
-        finish_reason=output.finish_reason or "",
-        prompt_tokens=len(final.prompt_token_ids),
-        cached_tokens=final.num_cached_tokens or 0,
-        output_tokens=len(output.token_ids),
+        text=text,
+        finish_reason=finish_reason,
+        prompt_tokens=len(last.prompt_token_ids),
+        cached_tokens=last.num_cached_tokens or 0,
+        output_tokens=tokens,
         queue_ms=queue_ms,
         prefill_ms=prefill_ms,
         decode_ms=decode_ms,
@@ -277,6 +300,7 @@ class _Gauges:
         self._last: Any = SimpleNamespace(num_running_reqs=0, num_waiting_reqs=0, kv_cache_usage=0.0)
         self._queried = 0
         self._hit = 0
+        self._preempted = 0
 
     def of_engine(self, vllm_config: Any, engine_index: int = 0) -> _Gauges:
         """vLLM asks for a logger for each of its engines; here there is one."""
@@ -287,6 +311,8 @@ class _Gauges:
             self._last = scheduler_stats
             self._queried += scheduler_stats.prefix_cache_stats.queries
             self._hit += scheduler_stats.prefix_cache_stats.hits
+        if iteration_stats is not None:
+            self._preempted += iteration_stats.num_preempted_reqs
 
     def log_engine_initialized(self) -> None:
         """Nothing to say."""
@@ -303,4 +329,5 @@ class _Gauges:
             "waiting": 0.0 if idle else float(self._last.num_waiting_reqs),
             "kv_cache_usage": float(self._last.kv_cache_usage),
             "prefix_cache_hit_rate": self._hit / self._queried if self._queried else 0.0,
+            "preemptions": float(self._preempted),
         }

@@ -12,7 +12,7 @@ import sys
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
@@ -22,6 +22,7 @@ from docmill.errors import DocmillError, EngineUnavailable, PromptTooLong
 from inference.engine import Completion, EngineInfo, Health, Request
 from inference.engines.running import Running, whole
 from inference.lanes import MOST_AT_ONCE, Lane
+from inference.loops import LOOP, STEP_TOKENS, LoopWatch
 
 CONNECT_S = 5.0
 _ABOUT_LENGTH = ("maximum context length", "longer than the maximum model length", "max_model_len", "is too large")
@@ -30,6 +31,7 @@ _GAUGES = {
     "vllm:num_requests_running": "running",
     "vllm:num_requests_waiting": "waiting",
     "vllm:kv_cache_usage_perc": "kv_cache_usage",
+    "vllm:num_preemptions_total": "preemptions",
 }
 
 
@@ -134,6 +136,8 @@ async def _read(response: httpx.Response, answer: _Answer, request: Request) -> 
         if "error" in event:
             return _refused(request, *_error_of(event))
         answer.add(event)
+        if answer.loops():
+            break  # the caller closes the stream, which makes the server stop decoding
     return answer.completion(request)
 
 
@@ -162,6 +166,13 @@ class _Answer:
     finish_reason: str = ""
     first: float = 0.0
     usage: Any = None
+    watch: LoopWatch = field(default_factory=LoopWatch)
+
+    def loops(self) -> bool:
+        """Whether the answer goes round in circles; then it is over."""
+        if not self.finish_reason and self.watch.saw(self.text):
+            self.finish_reason = LOOP
+        return self.finish_reason == LOOP
 
     def add(self, event: Mapping[str, Any]) -> None:
         self.first = self.first or time.perf_counter()
@@ -204,7 +215,9 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
         "seed": request.seed,
         "priority": request.priority,
         "stream": True,
-        "stream_options": {"include_usage": True},
+        # A loop is left early, before the usage of the whole is told; so each piece tells how far it is.
+        "stream_options": {"include_usage": True, "continuous_usage_stats": True},
+        "stream_interval": STEP_TOKENS,
     }
     if request.grammar is not None:
         body["structured_outputs"] = {"grammar": request.grammar}
