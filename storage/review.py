@@ -15,8 +15,10 @@ from sqlalchemy import Connection, Row, delete, func, insert, select, update
 
 from docmill.errors import Conflict, NotFound
 from docmill.types import FieldValue, Status, Verdict
+from storage import ledger
 from storage.events import record_event
 from storage.finish import field_row, last_versions
+from storage.ports import Waste
 from storage.rules import no_such_job
 from storage.schema import documents, fields, jobs, results, reviews
 
@@ -122,6 +124,7 @@ def reject(connection: Connection, review: Review, by: Reviewer) -> None:
     _decide(connection, review, by, REJECTED, result_before=review.result)
     _supersede(connection, review.job_id, by, ())
     connection.execute(delete(results).where(results.c.job_id == review.job_id))
+    ledger.write_off(connection, review.job_id, Waste.REJECTED)
     _record(connection, review, by, REJECTED)
 
 
