@@ -25,8 +25,8 @@ from bench.pipeline_stack import QUEUES, Parts, running
 from bench.report import Figure, finish, show
 from docmill.codec import pack
 from docmill.types import PreparedDocument, Source
-from ingest.accept import accept, job_id_of
 from inference.profile import get
+from ingest.accept import accept, job_id_of
 from preprocess import process
 from preprocess.prepare import prepare
 from storage.blobs import original_key, prepared_key

@@ -89,7 +89,8 @@ def _take(stage: Stage) -> Fixed:
             (-seconds_since(taken.c.deadline)).label("remaining_s"),
         )
         .join(documents, documents.c.document_id == taken.c.document_id)
-        .add_cte(begun.cte("begun"), told.cte("told"))
+        .add_cte(begun.cte("begun"), told.cte("told")),
+        *("job", "holder", "lease_s"),
     )
 
 
