@@ -46,7 +46,7 @@ async def speed(engine: LocalEngine, model: str) -> list[list[Any]]:
     tokenizer = llguidance.hf.from_tokenizer(AutoTokenizer.from_pretrained(model))
     few = _parts(SIZES[0][0])
     await _run(engine, _requests(few, None))  # the first of a process compiles
-    rows = [["schema only", *("-",) * 5, *await _run(engine, _requests(few, None))]]
+    rows: list[list[Any]] = [["schema only", *("-",) * 5, *await _run(engine, _requests(few, None))]]
     for size, labels in SIZES:
         parts = _parts(size)
         grammars, written_ms = _written(parts, labels=labels)
