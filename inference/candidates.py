@@ -27,21 +27,25 @@ class Candidate(NamedTuple):
     stop: int
 
 
+#: Stands between the pieces while they are searched as one text, which takes half the time; no pattern crosses it.
+_PARTING = "\x00"
+
+
 def find(plains: Sequence[Plain]) -> Mapping[str, tuple[Candidate, ...]]:
     """All candidates by kind (`KINDS`) in document order; what is printed twice is there twice."""
-    found: dict[str, list[Candidate]] = {kind: [] for kind in KINDS}
-    for number, plain in enumerate(plains):
-        for kind, spans in _spans(plain.marked).items():
-            found[kind] += [Candidate(plain.text[start:stop], number, start, stop) for start, stop in spans]
-    return {kind: tuple(candidates) for kind, candidates in found.items()}
+    offsets = list(accumulate((len(plain.marked) + 1 for plain in plains), initial=0))
+    spans = _spans(_PARTING.join(plain.marked for plain in plains))
+    return {kind: tuple(_placed(spans[kind], plains, offsets)) for kind in KINDS}
 
 
-_MAY_HOLD_ONE = re.compile("[0-9０-９年元圆圓]|分之")
+def _placed(spans: Sequence[Span], plains: Sequence[Plain], offsets: Sequence[int]) -> Iterator[Candidate]:
+    for start, stop in spans:
+        piece = bisect_right(offsets, start) - 1
+        start, stop = start - offsets[piece], stop - offsets[piece]
+        yield Candidate(plains[piece].text[start:stop], piece, start, stop)
 
 
 def _spans(text: str) -> Mapping[str, list[Span]]:
-    if not _MAY_HOLD_ONE.search(text):
-        return {}
     dates = _dates(text)
     ids = _ids(text, dates)
     numbers = sorted(_numbers(text, dates, ids))
@@ -168,7 +172,7 @@ def _numbers(text: str, dates: list[Span], ids: list[Span]) -> Iterator[Span]:
 
 def _cores(text: str) -> Iterator[Span]:
     """The digits with their separators. A run that is no number (2023,2024) is taken as a list of numbers."""
-    spaced = [match.span() for match in _SPACED.finditer(text) if match["decimals"] or match.group() == text.strip()]
+    spaced = [match.span() for match in _SPACED.finditer(text) if match["decimals"] or _is_alone(match)]
     yield from spaced
     taken = _Cover(spaced)
     for run in _RUN.finditer(text):
@@ -182,6 +186,13 @@ def _cores(text: str) -> Iterator[Span]:
             if _WELL_FORMED.fullmatch(part):
                 yield start, start + len(part)
             start += len(part) + 1
+
+
+def _is_alone(match: re.Match[str]) -> bool:
+    """Whether its piece holds nothing else."""
+    text, (start, stop) = match.string, match.span()
+    left, right = text.rfind(_PARTING, 0, start) + 1, text.find(_PARTING, stop)
+    return not text[left:start].strip() and not text[stop : right if right >= 0 else None].strip()
 
 
 def _in_a_word(text: str, start: int, stop: int) -> bool:

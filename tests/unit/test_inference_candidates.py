@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from inference.candidates import find
+from inference.candidates import KINDS, find
 from inference.text import language_of, one_line
 
 
@@ -106,6 +106,40 @@ def test_an_amount_is_no_identifier() -> None:
 @given(st.decimals(min_value=0, max_value=Decimal("999999999999.99"), places=2))
 def test_any_grouped_amount_is_one_candidate(amount: Decimal) -> None:
     assert found("number", f"金额{amount:,}元，total {amount:,}.") == [f"{amount:,}"] * 2
+
+
+_SNIPPETS = st.sampled_from(
+    [
+        "5,280",
+        ".00",
+        "(",
+        ")",
+        " ",
+        "\n",
+        "2024",
+        "年",
+        "12",
+        "月",
+        "-",
+        "USD",
+        "万元",
+        "%",
+        "%)",
+        "1 234 567",
+        "No.",
+        "Q",
+        "号",
+    ]
+)
+
+
+@given(st.lists(st.lists(_SNIPPETS, max_size=5).map("".join), max_size=5))
+def test_no_candidate_runs_from_one_piece_into_the_next_and_none_hides_another(texts: list[str]) -> None:
+    plains = [one_line(text) for text in texts]
+    together = find(plains)
+    for kind in KINDS:
+        alone = [one._replace(piece=at) for at, plain in enumerate(plains) for one in find([plain])[kind]]
+        assert list(together[kind]) == alone
 
 
 @given(st.text(max_size=60))
