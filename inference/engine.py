@@ -48,10 +48,11 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """`ready` is true only after warm-up; `detail` says what is wrong in words."""
+    """`ready` is true only after warm-up; `detail` says what is wrong in words; what is `dead` never comes back."""
 
     ready: bool
     detail: str = ""
+    dead: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ class Engine(Protocol):
         ...
 
     async def metrics(self) -> dict[str, float]:
-        """Gauges: `running`, `waiting` (requests), `kv_cache_usage` (0 to 1), `prefix_cache_hit_rate` (0 to 1)."""
+        """Gauges: `running`, `waiting` (requests), `kv_cache_usage` (0 to 1), `prefix_cache_hit_rate` (0 to 1).
+
+        And a counter, `preemptions`: requests thrown out for want of cache since the engine was started.
+        """
         ...
 
     async def close(self) -> None:

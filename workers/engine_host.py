@@ -8,6 +8,8 @@ import threading
 from functools import partial
 from typing import Any
 
+import psutil
+
 from docmill.log import logger, say
 from inference.engine import Engine
 from inference.engines.stub import StubEngine, StubScript
@@ -79,6 +81,15 @@ def _is_cpu() -> bool:
 
 
 def leave_with_engine() -> None:
-    """End this process soon: a dead engine cannot be revived inside it."""
+    """End this process soon, and what is left of the engine with it: a dead one cannot be revived inside it."""
     say(log, "engine_died", level=logging.ERROR, exit=ENGINE_DIED)
-    threading.Timer(GRACE_S, os._exit, args=[ENGINE_DIED]).start()
+    threading.Timer(GRACE_S, _end_all).start()
+
+
+def _end_all() -> None:
+    for child in psutil.Process().children(recursive=True):
+        try:
+            child.kill()
+        except psutil.NoSuchProcess:
+            continue
+    os._exit(ENGINE_DIED)

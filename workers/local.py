@@ -25,8 +25,10 @@ if TYPE_CHECKING:
 
 log = logger("local")
 
-#: How long the GPU worker may take to finish what is decoding.
+#: How long the GPU worker may take to finish or hand back what is decoding, and to close its engine.
 DRAIN_S = 30.0
+#: Of which the closing takes so long at most.
+CLOSES_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.5
 
 PROGRAMS = (
@@ -96,7 +98,7 @@ def up(settings: Settings, *, pid: int) -> None:
             api_url=f"http://{settings.api_host}:{settings.api_port}",
         )
         upgrade(address.database_url)
-        supervisor = _start_programs(home, address, parts)
+        supervisor = _start_programs(home, address, settings, parts)
         address_file(settings).write_text(json.dumps(asdict(address), indent=2))
         say(log, "up", **asdict(address))
         while not stop.wait(LOOK_EVERY_S):
@@ -118,11 +120,12 @@ def _start_servers(settings: Settings, home: Path, parts: ExitStack) -> dict[str
     return servers
 
 
-def _start_programs(home: Path, address: Address, parts: ExitStack) -> Supervisor:
+def _start_programs(home: Path, address: Address, settings: Settings, parts: ExitStack) -> Supervisor:
     supervisor = Supervisor(str(home), home / "logs")
     parts.callback(supervisor.stop)
     for program in PROGRAMS:
-        supervisor.start(replace(program, environment=address.environment()))
+        longer = settings.drain_s + CLOSES_WITHIN_S if program.name == "gpu" else 0.0
+        supervisor.start(replace(program, environment=address.environment(), grace_s=max(program.grace_s, longer)))
     return supervisor
 
 

@@ -15,6 +15,7 @@ from inference.route import queues_of
 from preprocess.process import start_child
 from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
 from workers.engine_host import start_engine
+from workers.engine_life import EngineLife
 from workers.engine_report import Reporter
 from workers.gauges import ControlGauges
 from workers.services import Services, services
@@ -59,6 +60,7 @@ def gpu_worker(use: Services) -> None:
     lane = use.lane(use.settings.lane)
     use.engine = start_engine(lane, use)
     Reporter(use.engine, use.watch, use.redis, lane=lane.name, worker=use.worker).start()
+    EngineLife(use.engine, lane, use).begin()
     try:
         _celery(f"gpu-{lane.name}", queues_of(lane, use.lanes), "threads", lane.max_num_seqs, use)
     finally:

@@ -103,6 +103,9 @@ class Settings(BaseSettings):
     tick_s: float = Field(default=1.0, description="Interval of dispatch, sweep and inbox scan.")
     max_lost: int = Field(default=3, description="Lost attempts after which a job is poison.")
     reserve: float = Field(default=0.25, description="Share of a lane's slots that warm and cold work may not take.")
+    drain_s: float = Field(
+        default=20.0, description="A GPU worker told to end reads on for this long, and hands back what is not read."
+    )
     infer_deadline_s: float = Field(default=300.0, description="Longest time of one model call.")
     omp_threads_bind: str = Field(default="nobind", description="VLLM_CPU_OMP_THREADS_BIND of the laptop lane.")
     kv_cache_gib: int = Field(default=2, description="VLLM_CPU_KVCACHE_SPACE of the laptop lane, in GiB.")

@@ -84,6 +84,8 @@ class StubEngine:
         self._running.cancel(request_id)
 
     async def health(self) -> Health:
+        if self._core_ended is not None and self._core_ended.done():
+            return Health(False, "the stub's child process ended", dead=True)
         return Health(self._ready, "" if self._ready else "not warmed up")
 
     async def metrics(self) -> dict[str, float]:
@@ -92,6 +94,7 @@ class StubEngine:
             "waiting": 0.0,
             "kv_cache_usage": 0.0,
             "prefix_cache_hit_rate": 0.0,
+            "preemptions": 0.0,
         }
 
     async def close(self) -> None:

@@ -332,7 +332,7 @@ def test_an_answer_that_the_document_does_not_print_would_be_noticed(engine: Ope
 
 def test_its_metrics_are_in_range(engine: Opened) -> None:
     metrics = engine.run(lambda real: real.metrics())
-    assert set(metrics) == {"running", "waiting", "kv_cache_usage", "prefix_cache_hit_rate"}
+    assert set(metrics) == {"running", "waiting", "kv_cache_usage", "prefix_cache_hit_rate", "preemptions"}
     assert 0 <= metrics["kv_cache_usage"] <= 1
     assert 0 <= metrics["prefix_cache_hit_rate"] <= 1
 

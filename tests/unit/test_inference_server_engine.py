@@ -262,13 +262,16 @@ vllm:num_requests_running{engine="0"} 3.0
 vllm:num_requests_waiting{engine="0"} 2.0
 # TYPE vllm:kv_cache_usage_perc gauge
 vllm:kv_cache_usage_perc{engine="0"} 0.25
+# TYPE vllm:num_preemptions counter
+vllm:num_preemptions_total{engine="0"} 4.0
 # TYPE vllm:prefix_cache_queries counter
 vllm:prefix_cache_queries_total{engine="0"} 200.0
 # TYPE vllm:prefix_cache_hits counter
 vllm:prefix_cache_hits_total{engine="0"} 50.0
 """
     read = with_server(Server(b"", metrics=response(200, exposition, "text/plain")), lambda engine: engine.metrics())
-    assert read == {"running": 3.0, "waiting": 2.0, "kv_cache_usage": 0.25, "prefix_cache_hit_rate": 0.25}
+    gauges = {"running": 3.0, "waiting": 2.0, "kv_cache_usage": 0.25, "prefix_cache_hit_rate": 0.25}
+    assert read == {**gauges, "preemptions": 4.0}
 
 
 def test_a_server_that_does_not_serve_the_model_is_refused_at_the_start() -> None:
