@@ -12,13 +12,11 @@ from docmill.codec import builtins, pack, unpack
 from docmill.likeness import Likeness
 from docmill.types import Extraction, FieldValue, Finding, PreparedDocument, Route, Status, Table, Verdict
 from storage import ledger, parts, rules
-from storage.events import record_event
 from storage.near_duplicates import link_near_duplicate
+from storage.page_texts import grid_of, save_texts
 from storage.ports import HELD_AS, Claim, Waste
 from storage.schema import attempts, documents, fields, findings, jobs, results, reviews, tables
-
-#: What every change of stage resets.
-RELEASED = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
+from storage.stages import RELEASED, let_go
 
 
 def move(connection: Connection, claim: Claim, status: Status, **values: Any) -> None:
@@ -59,14 +57,20 @@ def route_columns(route: Route) -> dict[str, Any]:
 
 
 def finish_parse(
-    connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness
+    connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness, sent: bool
 ) -> None:
     """received → prepared → queued, with the document's facts."""
-    move(connection, claim, Status.QUEUED, lost=0, **route_columns(route))
-    end_attempt(connection, claim, "finished")
-    connection.execute(
+    moves = {"job": {"lost": 0, **route_columns(route)}, "worked_out": _mark(sent)}
+    let_go(connection, claim, Status.QUEUED, outcome="finished", kinds=("prepared", "queued"), **moves)
+    _save_document(connection, prepared)
+    link_near_duplicate(connection, claim.tenant, prepared.document_id, likeness)
+
+
+def _save_document(connection: Connection, prepared: PreparedDocument) -> None:
+    """What was read of the document, unless it stands there already: another profile's job has read the same."""
+    changed = connection.execute(
         update(documents)
-        .where(documents.c.document_id == prepared.document_id)
+        .where(documents.c.document_id == prepared.document_id, documents.c.parser.is_distinct_from(prepared.parser))
         .values(
             parser=prepared.parser,
             pages=len(prepared.pages),
@@ -75,10 +79,9 @@ def finish_parse(
             warnings=list(prepared.warnings),
         )
     )
-    _save_tables(connection, prepared)
-    link_near_duplicate(connection, claim.tenant, prepared.document_id, likeness)
-    for kind in ("prepared", "queued"):
-        record_event(connection, kind, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
+    if changed.rowcount:
+        _save_tables(connection, prepared)
+        save_texts(connection, prepared)
 
 
 def _save_tables(connection: Connection, prepared: PreparedDocument) -> None:
@@ -101,40 +104,47 @@ def _table_row(document_id: str, table: Table) -> dict[str, Any]:
         "cols": table.cols,
         "reader": table.reader,
         "cells": pack(table.cells),
+        "grid": grid_of(table),
     }
 
 
-def finish_infer(connection: Connection, claim: Claim, extraction: Extraction) -> None:
+def _mark(sent: bool) -> tuple[str, ...]:
+    """A job whose next message is about to be sent counts as published, in the same write."""
+    return ("published_at",) if sent else ()
+
+
+def finish_infer(connection: Connection, claim: Claim, extraction: Extraction, *, sent: bool) -> None:
     """running → validating, with the extraction and its cost."""
-    move(connection, claim, Status.VALIDATING, lost=0)
-    usage = extraction.usage
-    end_attempt(
-        connection,
-        claim,
-        "finished",
-        engine=extraction.engine,
-        model=extraction.model,
-        precision=extraction.precision,
-        prompt_sha256=extraction.prompt_sha256,
-        seed=extraction.seed,
-        parts=extraction.parts,
-        prompt_tokens=usage.prompt_tokens,
-        cached_tokens=usage.cached_tokens,
-        output_tokens=usage.output_tokens,
-        queue_ms=usage.queue_ms,
-        prefill_ms=usage.prefill_ms,
-        decode_ms=usage.decode_ms,
-        finish_reason=extraction.finish_reason,
-        cost_usd=usage.cost_usd,
-        gpu_seconds=usage.gpu_seconds,
-        extraction=pack(extraction),
-        read_as=parts.read_as(claim.profile, claim.profile_version, claim.route),
-        longest_output=extraction.longest_output or None,
-    )
+    read_as = parts.read_as(claim.profile, claim.profile_version, claim.route)
+    moves = {"job": {"lost": 0}, "worked_out": _mark(sent), "attempt": {**_reading(extraction), "read_as": read_as}}
+    let_go(connection, claim, Status.VALIDATING, outcome="finished", kinds=("validating",), **moves)
     if extraction.parts > 1:
         parts.forget(connection, claim.job_id)
-    ledger.finish(connection, claim, usage)
-    record_event(connection, "validating", job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
+    ledger.finish(connection, claim, extraction.usage)
+
+
+def _reading(extraction: Extraction) -> dict[str, Any]:
+    """An extraction as columns of `attempts`."""
+    usage = extraction.usage
+    return {
+        "engine": extraction.engine,
+        "model": extraction.model,
+        "precision": extraction.precision,
+        "prompt_sha256": extraction.prompt_sha256,
+        "seed": extraction.seed,
+        "parts": extraction.parts,
+        "prompt_tokens": usage.prompt_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "output_tokens": usage.output_tokens,
+        "queue_ms": usage.queue_ms,
+        "prefill_ms": usage.prefill_ms,
+        "decode_ms": usage.decode_ms,
+        "finish_reason": extraction.finish_reason,
+        "cost_usd": usage.cost_usd,
+        "gpu_seconds": usage.gpu_seconds,
+        "extraction": pack(extraction),
+        "longest_output": extraction.longest_output or None,
+    }
 
 
 def repeated_reading(connection: Connection, claim: Claim) -> Extraction | None:
@@ -172,24 +182,23 @@ def finish_validate(
     extraction: Extraction,
     *,
     retry: Route | None,
-    ends: Status | None = None,
+    ends: Status | None,
+    sent: bool,
 ) -> Status:
     """validating → done or needs_review with the one result, or failed without one, or queued again on `retry`."""
     status = Status.QUEUED if retry else ends or rules.ENDS_AS[verdict.outcome]
     reason = rules.reason_of(verdict)
+    moves = {"job": {"reason": reason}, "worked_out": ("finished_at",), "attempt": {"reason": reason}}
     if retry:
-        move(connection, claim, status, rejections=jobs.c.rejections + 1, lost=0, **route_columns(retry))
-    else:
-        move(connection, claim, status, finished_at=func.now(), reason=reason)
+        moves |= {"job": {"lost": 0, **route_columns(retry)}, "worked_out": ("rejections", *_mark(sent))}
+    let_go(connection, claim, status, outcome="rejected" if retry else "finished", kinds=(status,), **moves)
     if status in rules.WITH_RESULT:
         _save_result(connection, claim, verdict, extraction)
     if status == Status.NEEDS_REVIEW:
         connection.execute(insert(reviews).values(job_id=claim.job_id, reason=reason))
     if status not in rules.WITH_RESULT:
         ledger.write_off(connection, claim.job_id, Waste.REJECTED)
-    end_attempt(connection, claim, "rejected" if retry else "finished", reason=reason)
     _save_findings(connection, claim, verdict.findings)
-    record_event(connection, status, job_id=claim.job_id, tenant=claim.tenant, attempt=claim.attempt)
     return status
 
 
@@ -204,9 +213,14 @@ def _save_result(connection: Connection, claim: Claim, verdict: Verdict, extract
         )
     )
     numbers = last_versions(connection, claim.job_id)
-    rows = [{**field_row(claim.job_id, value), "version": numbers.get(value.path, 0) + 1} for value in verdict.fields]
+    made_by = {"model": extraction.model, "prompt_sha256": extraction.prompt_sha256, "ruleset": verdict.ruleset}
+    rows = [
+        {**field_row(claim.job_id, value), **made_by, "version": numbers.get(value.path, 0) + 1}
+        for value in verdict.fields
+    ]
     if rows:
-        connection.execute(insert(fields), rows)
+        parser = select(documents.c.parser).where(documents.c.document_id == claim.document_id).scalar_subquery()
+        connection.execute(insert(fields).values(parser=parser), rows)
 
 
 def last_versions(connection: Connection, job_id: str) -> dict[str, int]:

@@ -7,7 +7,7 @@ caller's transaction is the unit.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -231,6 +231,12 @@ def _confirm(connection: Connection, job_id: str, by: Reviewer) -> None:
     )
 
 
+def _makers(current: Collection[Row[Any]]) -> dict[str, str | None]:
+    """What made the reading that is corrected: all of its values have the same makers."""
+    names = ("model", "prompt_sha256", "parser", "ruleset")
+    return {name: next((getattr(row, name) for row in current), None) for name in names}
+
+
 def _supersede(connection: Connection, job_id: str, by: Reviewer, values: Sequence[FieldValue]) -> list[dict[str, Any]]:
     """Close the versions that no longer hold, add those that do; what changed, for the audit."""
     current = {row.path: row for row in current_fields(connection, job_id)}
@@ -242,8 +248,9 @@ def _supersede(connection: Connection, job_id: str, by: Reviewer, values: Sequen
         .values(superseded_at=func.now())
     )
     numbers = last_versions(connection, job_id)
+    written = {**_makers(current.values()), "reviewer": by.name, "note": by.note}
     rows = [
-        {**field_row(job_id, wanted[path]), "version": numbers.get(path, 0) + 1, "reviewer": by.name, "note": by.note}
+        {**field_row(job_id, wanted[path]), **written, "version": numbers.get(path, 0) + 1}
         for path in changed
         if path in wanted
     ]

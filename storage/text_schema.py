@@ -13,7 +13,8 @@ pages = Table(
     Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
     Column("page", Integer, primary_key=True),
     Column("text", Text, nullable=False),
-    # `docmill_terms` is made by the migration: words for English, single characters with their places for Chinese.
-    Column("terms", TSVECTOR, Computed("docmill_terms(text)", persisted=True)),
+    # `docmill_terms` is made by the migration: words for English, single characters with their places for Chinese. It
+    # refuses more than a megabyte of terms, so that a hostile page is searched as far as a person would read it.
+    Column("terms", TSVECTOR, Computed("docmill_terms(left(text, 200000))", persisted=True)),
     Index("ix_pages_terms", "terms", postgresql_using="gin"),
 )

@@ -24,7 +24,7 @@ CREATE FUNCTION docmill_terms(words text) RETURNS tsvector LANGUAGE sql IMMUTABL
     SELECT to_tsvector('pg_catalog.english', docmill_apart(words))
 $$
 """
-#: Words that must all be there; a quoted one, or one in Chinese, as it stands.
+#: All of the words; a quoted phrase, or a word in Chinese, as it stands.
 _QUERY = r"""
 CREATE FUNCTION docmill_query(words text) RETURNS tsquery LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE AS $$
     SELECT coalesce(string_agg('(' || phrase::text || ')', ' & ')::tsquery, ''::tsquery)
@@ -45,7 +45,7 @@ def upgrade() -> None:
         sa.Column("document_id", sa.String(), nullable=False),
         sa.Column("page", sa.Integer(), nullable=False),
         sa.Column("text", sa.Text(), nullable=False),
-        sa.Column("terms", postgresql.TSVECTOR(), sa.Computed("docmill_terms(text)", persisted=True)),
+        sa.Column("terms", postgresql.TSVECTOR(), sa.Computed("docmill_terms(left(text, 200000))", persisted=True)),
         sa.ForeignKeyConstraint(["document_id"], ["documents.document_id"], name="fk_pages_document_id"),
         sa.PrimaryKeyConstraint("document_id", "page", name="pk_pages"),
     )
