@@ -32,9 +32,9 @@ from docmill.types import TERMINAL, Source, Status
 from storage import files as file_rows
 from storage.batch_schema import batch_lines, batch_runs, files
 from storage.database import transactional
-from storage.finish import RELEASED
 from storage.rules import CANCELLED, WITH_RESULT
 from storage.schema import attempts, documents, events, jobs, ledger, reviews, submissions
+from storage.stages import RELEASED
 
 #: What an unfinished line is told, by how its batch ends.
 UNFINISHED = {
@@ -76,16 +76,26 @@ class LineStore:
 
     @transactional
     def new(self, connection: Connection, batch: RowMapping, *, limit: int) -> list[RowMapping]:
-        """Lines without a job, in order, with what is known of their file (nulls: the tenant has no such file)."""
+        """Lines without a job, the most urgent first, with what is known of their file (nulls: there is none)."""
         there = or_(file_rows.is_there(), files.c.deleted_at > batch["created_at"])
         found = (
             select(batch_lines, *(files.c[name] for name in ("filename", "kind", "bytes", "sha256", "blob_key")))
             .outerjoin(files, (files.c.file_id == batch_lines.c.file_id) & (files.c.tenant == batch["tenant"]) & there)
             .where(batch_lines.c.batch_id == batch["batch_id"], batch_lines.c.state == "new")
-            .order_by(batch_lines.c.line_no)
+            .order_by(
+                case((batch_lines.c.priority == "high", 0), else_=1), batch_lines.c.deadline, batch_lines.c.line_no
+            )
             .limit(limit)
         )
         return list(connection.execute(found).mappings())
+
+    @transactional
+    def room(self, connection: Connection, batch: RowMapping, *, most: int) -> int:
+        """How many lines may be opened: a long batch waits here, not among the jobs that dispatch looks through."""
+        open_now = select(func.count()).where(
+            batch_lines.c.batch_id == batch["batch_id"], batch_lines.c.state == "open"
+        )
+        return max(0, most - connection.execute(open_now).scalar_one())
 
     @transactional
     def open(

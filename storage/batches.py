@@ -27,6 +27,8 @@ from storage.files import NewFile, new_id, page_of, place_of
 from storage.schema import batches
 
 LIVE = ("validating", "in_progress", "finalizing", "cancelling")
+#: Output files go after this time, unless the caller says otherwise.
+OUTPUT_KEEP_S = 30 * 24 * 3600
 #: Errors of an input file that are told; a file of a hundred thousand bad lines needs no more.
 MAX_ERRORS = 100
 
@@ -49,7 +51,7 @@ class NewBatch:
     request_sha256: str
     metadata: Mapping[str, str] | None = None
     options: Mapping[str, Any] = field(default_factory=dict)
-    output_keep_s: int = 30 * 24 * 3600
+    output_keep_s: int = OUTPUT_KEEP_S
     parent_batch_id: str | None = None
     idempotency_key: str | None = None
 
@@ -100,10 +102,14 @@ class BatchStore:
 
     @transactional
     def create(self, connection: Connection, new: NewBatch) -> RowMapping:
-        """Record a batch; the same request with the same Idempotency-Key gives the one that there is."""
+        """Record a batch; the same request with the same Idempotency-Key gives the one that there is.
+
+        A child has its lines from its parent: that the input was deleted since does not matter.
+        """
         if new.idempotency_key is not None and (known := _known(connection, new)) is not None:
             return known
-        for file_id in (new.input_file_id, *new.options.get("file_ids", ())):
+        named = () if new.parent_batch_id else (new.input_file_id, *new.options.get("file_ids", ()))
+        for file_id in named:
             files.get(connection, file_id, tenant=new.tenant)
         return _insert(connection, new)
 

@@ -28,6 +28,7 @@ from sqlalchemy import (
     tuple_,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert as upsert
 
 from docmill.errors import NotFound, RequestError
 from storage.batch_schema import batch_runs, files, upload_parts, uploads
@@ -74,11 +75,12 @@ def is_there() -> ColumnElement[bool]:
 
 
 def add(connection: Connection, new: NewFile) -> RowMapping:
-    """Record a file whose bytes are kept."""
+    """Record a file whose bytes are kept; one that was recorded before stays as it is."""
     values: dict[str, Any] = {name: getattr(new, name) for name in NewFile.__slots__ if name != "keep_s"}
     if new.keep_s is not None:
         values["expires_at"] = func.now() + timedelta(seconds=new.keep_s)
-    return connection.execute(insert(files).values(values).returning(files)).mappings().one()
+    connection.execute(upsert(files).values(values).on_conflict_do_nothing())
+    return connection.execute(select(files).where(files.c.file_id == new.file_id)).mappings().one()
 
 
 def get(connection: Connection, file_id: str, *, tenant: str) -> RowMapping:
@@ -103,6 +105,15 @@ class FileStore:
     @transactional
     def get(self, connection: Connection, file_id: str, *, tenant: str) -> RowMapping:
         return get(connection, file_id, tenant=tenant)
+
+    @transactional
+    def of_batch(self, connection: Connection, file_id: str, *, tenant: str) -> RowMapping:
+        """A file that a batch was made of: it may have been deleted since, its bytes are kept. Raises NotFound."""
+        kept = select(files).where(files.c.file_id == file_id, files.c.tenant == tenant, files.c.purged_at.is_(None))
+        row = connection.execute(kept).mappings().one_or_none()
+        if row is None:
+            raise no_such_file(file_id)
+        return row
 
     @transactional
     def page(

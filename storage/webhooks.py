@@ -109,13 +109,16 @@ class WebhookStore:
 
     @transactional
     def deliveries(
-        self, connection: Connection, webhook_id: str, *, tenant: str, after: int | None, limit: int
+        self, connection: Connection, webhook_id: str, *, tenant: str, after: str | None, limit: int
     ) -> tuple[list[RowMapping], bool]:
         """The latest first."""
         _get(connection, webhook_id, tenant)
         wanted = select(webhook_deliveries).where(webhook_deliveries.c.webhook_id == webhook_id)
         if after is not None:
-            wanted = wanted.where(webhook_deliveries.c.delivery_id < after)
+            number = select(webhook_deliveries.c.delivery_id).where(
+                webhook_deliveries.c.webhook_id == webhook_id, webhook_deliveries.c.event_id == after
+            )
+            wanted = wanted.where(webhook_deliveries.c.delivery_id < number.scalar_subquery())
         newest = wanted.order_by(webhook_deliveries.c.delivery_id.desc()).limit(limit + 1)
         rows = connection.execute(newest).mappings().all()
         return list(rows[:limit]), len(rows) > limit

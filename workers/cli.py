@@ -142,7 +142,7 @@ def parse_json(prepared: object) -> str:
 
 
 @main.command()
-def worker(kind: Annotated[str, typer.Argument(help="parse, parse-hot, gpu or validate")]) -> None:
+def worker(kind: Annotated[str, typer.Argument(help="parse, parse-hot, gpu, validate or batch")]) -> None:
     """Run one worker process."""
     from workers import run
 

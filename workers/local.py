@@ -36,6 +36,7 @@ PROGRAMS = (
     Program("parse-hot", ("worker", "parse-hot")),
     Program("gpu", ("worker", "gpu"), grace_s=DRAIN_S),
     Program("validate", ("worker", "validate")),
+    Program("batch", ("worker", "batch")),
     Program("beat", ("beat",), grace_s=5.0),
     Program("api", ("api",), grace_s=5.0),
 )
@@ -85,7 +86,8 @@ def up(settings: Settings, *, pid: int) -> None:
     """Start everything, keep it running, and end it in order on SIGTERM or SIGINT."""
     home = settings.home.resolve()
     home.mkdir(parents=True, exist_ok=True)
-    settings.inbox.mkdir(parents=True, exist_ok=True)
+    if settings.inbox_folder is not None:
+        settings.inbox_folder.mkdir(parents=True, exist_ok=True)
     stop = stop_event()
     end_marked(str(home))
     with ExitStack() as parts:
@@ -103,9 +105,18 @@ def up(settings: Settings, *, pid: int) -> None:
         say(log, "up", **asdict(address))
         while not stop.wait(LOOK_EVERY_S):
             for server in servers.values():
-                server.revive()
+                _revive(server)
             supervisor.revive()
         say(log, "stopping")
+
+
+def _revive(server: EmbeddedServer) -> None:
+    try:
+        server.revive()
+    except Exception as error:
+        # Another may be starting it (pg_ctl restart), or its port is still taken. The stack must not end for that: the
+        # next look finds it ready, or tries again.
+        say(log, "not_ready", level=logging.WARNING, server=type(server).__name__, reason=repr(error))
 
 
 def _start_servers(settings: Settings, home: Path, parts: ExitStack) -> dict[str, EmbeddedServer]:
@@ -188,12 +199,7 @@ class EmbeddedPostgres:
         """Start again what has ended."""
         if not self._server.get_postmaster_info().is_running():
             say(log, "ended", level=logging.WARNING, program="postgres")
-            try:
-                self._server.ensure_postgres_running()
-            except Exception as error:
-                # Another may be starting it (pg_ctl restart): its pid file is half written then, or says "starting".
-                # The stack must not end for that; the next look finds it ready, or tries again.
-                say(log, "not_ready", level=logging.WARNING, program="postgres", reason=repr(error))
+            self._server.ensure_postgres_running()
 
     def stop(self) -> None:
         """End it in order."""

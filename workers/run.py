@@ -17,8 +17,12 @@ from workers.celery_app import PARSE_QUEUES, VALIDATE_QUEUES, app
 from workers.engine_host import start_engine
 from workers.engine_life import EngineLife
 from workers.engine_report import Reporter
+from workers.fetching import Consumer, Watchdog
 from workers.gauges import ControlGauges
 from workers.services import Services, services
+
+#: How long deliveries that are under way may take after the end was asked for.
+LAST_CALL_S = 5.0
 
 
 def worker(kind: str) -> None:
@@ -67,11 +71,26 @@ def gpu_worker(use: Services) -> None:
         use.engine.close()
 
 
+def batch_worker(use: Services) -> None:
+    """Steps batches and tells webhooks; it needs no broker."""
+    from workers.batches import Runner
+    from workers.local import stop_event
+    from workers.webhooks import Teller
+
+    logging.basicConfig(format=FORMAT, level=use.settings.log_level)
+    stop = stop_event()
+    teller = threading.Thread(target=Teller(use).run, args=[stop], name="webhooks", daemon=True)
+    teller.start()
+    Runner(use).run(stop)
+    teller.join(timeout=LAST_CALL_S)
+
+
 RUN: dict[str, Callable[[Services], None]] = {
     "parse": parse_worker,
     "parse-hot": parse_hot_worker,
     "gpu": gpu_worker,
     "validate": validate_worker,
+    "batch": batch_worker,
 }
 
 
@@ -105,6 +124,8 @@ def api() -> None:
 
 
 def _celery(name: str, queues: tuple[str, ...], pool: str, concurrency: int, use: Services) -> None:
+    if use.settings.stalled_s:
+        Consumer(name, use.worker, queues, concurrency, use.redis, Watchdog(use.settings.stalled_s)).watch()
     app.worker_main(
         [
             "worker",

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from redis import Redis
 from sqlalchemy import Engine as Database
@@ -20,23 +21,35 @@ from inference.meter import Meter
 from inference.profile import BUILT_IN, Profile, get, load_profiles
 from inference.route import Need, route
 from ingest.accept import IngestConfig
+from ingest.places import Layout
 from preprocess.prepare import PrepareConfig
+from storage.batch_lines import LineStore
+from storage.batches import BatchStore
 from storage.blobs import Blobs
 from storage.control import ControlStore
 from storage.database import connect
+from storage.estimates import EstimateStore
+from storage.files import FileStore
 from storage.jobs import JobStore
+from storage.parts import PartStore
 from storage.ports import Stage
 from storage.tenants import Quota
+from storage.webhooks import WebhookStore
 from validation.rules import Ruleset, load_rulesets
 from workers.charging import cap_of
 from workers.decoding import Decoding
 from workers.engine_report import Watch
 from workers.ladder import Fresh, Glance
 from workers.lease import Leases
+from workers.parts import UsualAnswers
 from workers.policy import VERDICTS, VerdictPolicy, load_policy
 from workers.publish import Publisher
 from workers.quotas import Quotas
+from workers.room import Room
 from workers.settings import Settings, settings
+
+if TYPE_CHECKING:
+    from ingest.bucket import Bucket
 
 #: The lane that runs where no lane file is given.
 LAPTOP_LANE = "cpu"
@@ -44,7 +57,6 @@ LAPTOP_LANE = "cpu"
 BACKLOG_S = 10.0
 
 
-from workers.room import Room
 @dataclass
 class Services:
     """Everything that a step may use. Parts are made when first used, so a door needs no model."""
@@ -63,6 +75,26 @@ class Services:
     @cached_property
     def blobs(self) -> Blobs:
         return Blobs.at(self.settings.blob_url)
+
+    @cached_property
+    def files(self) -> FileStore:
+        return FileStore(self.database)
+
+    @cached_property
+    def batches(self) -> BatchStore:
+        return BatchStore(self.database)
+
+    @cached_property
+    def lines(self) -> LineStore:
+        return LineStore(self.database)
+
+    @cached_property
+    def estimates(self) -> EstimateStore:
+        return EstimateStore(self.database)
+
+    @cached_property
+    def webhooks(self) -> WebhookStore:
+        return WebhookStore(self.database)
 
     @cached_property
     def profiles(self) -> Mapping[str, Profile]:
@@ -87,6 +119,10 @@ class Services:
     @cached_property
     def leases(self) -> Leases:
         return Leases(self.store, self.settings.lease_s)
+
+    @cached_property
+    def room(self) -> Room:
+        return Room()
 
     @cached_property
     def decoding(self) -> Decoding:
@@ -121,12 +157,16 @@ class Services:
         return Quotas(self.database, given.broker_url, usual)
 
     @cached_property
-    def room(self) -> Room:
-        return Room()
+    def bucket(self) -> Bucket:
+        """The bucket that is the inbox; to be asked for only where it is one."""
+        from ingest.bucket import Bucket  # boto3 is large, and a folder needs none of it
+
+        return Bucket(self.settings.inbox)
 
     @cached_property
-    def decoding(self) -> Decoding:
-        return Decoding(self.leases)
+    def layout(self) -> Layout:
+        """How keys of the bucket are read."""
+        return Layout(self.settings.bucket_places, tuple(self.settings.bucket_moves.values()))
 
     @cached_property
     def glance(self) -> Glance:
@@ -141,6 +181,14 @@ class Services:
     def meter(self) -> Meter:
         """Of this process's engine."""
         return Meter()
+
+    @cached_property
+    def parts(self) -> PartStore:
+        return PartStore(self.database)
+
+    @cached_property
+    def usual_answers(self) -> UsualAnswers:
+        return UsualAnswers(self.parts)
 
     @cached_property
     def watch(self) -> Watch:

@@ -9,8 +9,9 @@ import os
 from decimal import Decimal
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 
@@ -23,9 +24,23 @@ class Settings(BaseSettings):
     broker_url: str = Field(default="", description="redis://… ; empty: an embedded Valkey.")
     database_url: str = Field(default="", description="postgresql+psycopg://… ; empty: an embedded PostgreSQL.")
     blob_url: str = Field(default="", description="file:///… or s3://bucket/prefix ; empty: a folder under home.")
-    inbox: Path = Field(
-        default=Path("inbox"), description="Folder that is watched: <inbox>/<tenant>/<profile>/NAME.pdf."
+    inbox: Annotated[str, BeforeValidator(str)] = Field(
+        default="inbox",
+        description="Folder that is watched, or s3://bucket/prefix: <inbox>/<tenant>/<profile>/NAME.pdf.",
     )
+    bucket_places: dict[str, str] = Field(
+        default={}, description='Starts of keys in the bucket by tenant and profile: {"scans/": "acme/risk-report"}.'
+    )
+    bucket_list_every_s: float = Field(
+        default=60.0, description="Pause between two listings of the bucket; events need not wait for one."
+    )
+    bucket_receipts: bool = Field(
+        default=False, description="Write KEY.docmill.json beside each object of the bucket that was taken."
+    )
+    bucket_moves: dict[str, str] = Field(
+        default={}, description='Where originals are moved by their end: {"done": "done/", "refused": "refused/"}.'
+    )
+    bucket_tags: bool = Field(default=False, description="Tag originals in the bucket by their end: docmill=done.")
     profiles: Path | None = Field(default=None, description="Folder of profile YAML files; empty: the built-in ones.")
     lanes: Path | None = Field(default=None, description="Lane YAML file; empty: the built-in laptop lane.")
     policy: Path | None = Field(
@@ -92,6 +107,15 @@ class Settings(BaseSettings):
         default=4 * 1024**3, description="Address-space limit of the parser's child process."
     )
     ocr: bool = Field(default=True, description="Read pages without a text layer by OCR.")
+    batch_max_lines: int = Field(default=100_000, description="Most requests of one batch.")
+    file_max_bytes: int = Field(default=512 * 1024 * 1024, description="Largest file of the files API, in bytes.")
+    batch_file_max_bytes: int = Field(
+        default=200 * 1024 * 1024, description="Largest JSONL file of a batch's requests, in bytes."
+    )
+    webhook_hosts: tuple[str, ...] = Field(
+        default=(),
+        description="Hosts and networks inside that webhooks may call all the same, also by http (a JSON list).",
+    )
     settle_s: float = Field(
         default=2.0, description="A file in the inbox is taken once it has not changed for this long."
     )
@@ -100,6 +124,10 @@ class Settings(BaseSettings):
     validate_concurrency: int = Field(default=1, description="Processes of a validate worker.")
     lease_s: float = Field(default=30.0, description="A claim not renewed for this long is taken back.")
     republish_after_s: float = Field(default=60.0, description="A message not claimed for this long is presumed lost.")
+    stalled_s: float = Field(
+        default=60.0,
+        description="A worker with a free slot that takes no message for so long while some wait ends itself; 0: never.",
+    )
     tick_s: float = Field(default=1.0, description="Interval of dispatch, sweep and inbox scan.")
     max_lost: int = Field(default=3, description="Lost attempts after which a job is poison.")
     reserve: float = Field(default=0.25, description="Share of a lane's slots that warm and cold work may not take.")
@@ -110,6 +138,11 @@ class Settings(BaseSettings):
     omp_threads_bind: str = Field(default="nobind", description="VLLM_CPU_OMP_THREADS_BIND of the laptop lane.")
     kv_cache_gib: int = Field(default=2, description="VLLM_CPU_KVCACHE_SPACE of the laptop lane, in GiB.")
     log_level: str = Field(default="INFO", description="Level of docmill's own log lines.")
+
+    @property
+    def inbox_folder(self) -> Path | None:
+        """The inbox, if it is a folder."""
+        return None if self.inbox.startswith("s3://") else Path(self.inbox)
 
 
 @lru_cache(maxsize=1)

@@ -32,7 +32,7 @@ NEEDS: tuple[tuple[str, str, Scope], ...] = (
     ("", "/v1/audit", Scope.ADMIN),
     *((method, "", Scope.READ) for method in SAFE),
     ("", "/v1/reviews", Scope.REVIEW),
-    ("", "/v1/webhooks", Scope.ADMIN),
+    ("", "/v1/webhook_endpoints", Scope.ADMIN),
     ("", "", Scope.SUBMIT),
 )
 

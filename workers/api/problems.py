@@ -5,10 +5,12 @@ from __future__ import annotations
 import logging
 import math
 from http import HTTPStatus
+from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from sqlalchemy.exc import DataError
 from starlette.exceptions import HTTPException
 
 from docmill.errors import (
@@ -64,7 +66,9 @@ CODES = {404: "not_found", 413: "too_large"}
 OPENAI_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
-def problem(status: int, code: str, detail: str, *, headers: dict[str, str] | None = None) -> JSONResponse:
+def problem(
+    status: int, code: str, detail: str, *, headers: dict[str, str] | None = None, param: str | None = None
+) -> JSONResponse:
     """A problem document (RFC 9457) that has an `error` in OpenAI's shape beside."""
     kind = OPENAI_TYPES.get(status, "invalid_request_error" if status < 500 else "server_error")
     body = Problem(
@@ -72,7 +76,7 @@ def problem(status: int, code: str, detail: str, *, headers: dict[str, str] | No
         status=status,
         detail=detail,
         code=code,
-        error=OpenAIError(message=detail, type=kind, code=code),
+        error=OpenAIError(message=detail, type=kind, code=code, param=param),
     )
     return JSONResponse(body.model_dump(), status, headers, media_type="application/problem+json")
 
@@ -80,7 +84,7 @@ def problem(status: int, code: str, detail: str, *, headers: dict[str, str] | No
 def answer_to(error: DocmillError) -> JSONResponse:
     """What an error of ours is answered with."""
     status = next(status for kind, status in STATUS if isinstance(error, kind))
-    return problem(status, error.code, str(error), headers=_headers(error))
+    return problem(status, error.code, str(error), headers=_headers(error), param=getattr(error, "param", None))
 
 
 def _headers(error: DocmillError) -> dict[str, str] | None:
@@ -111,7 +115,31 @@ def answer_errors(api: FastAPI) -> None:
         wrong = "; ".join(f"{'.'.join(map(str, one['loc']))}: {one['msg']}" for one in error.errors())
         return problem(422, "bad_request", wrong)
 
+    @api.exception_handler(DataError)
+    async def unstorable(request: Request, error: DataError) -> JSONResponse:
+        return problem(400, "bad_request", "a value holds what no database stores, such as NUL, or is out of range")
+
     @api.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> JSONResponse:
         say(log, "unforeseen", level=logging.ERROR, path=request.url.path, why=repr(error))
         return problem(500, "internal_error", "an error that nobody foresaw; the log of the API has it")
+
+
+def describe_problems(api: FastAPI) -> None:
+    """The description names the media type that problems have: FastAPI writes `application/json` for every model."""
+    describe = api.openapi
+
+    def described() -> dict[str, Any]:
+        spec = describe()
+        answers = (
+            answer.get("content", {})
+            for path in spec["paths"].values()
+            for operation in path.values()
+            for answer in operation["responses"].values()
+        )
+        for content in answers:
+            if content.get("application/json", {}).get("schema", {}).get("$ref", "").endswith("/Problem"):
+                content["application/problem+json"] = content.pop("application/json")
+        return spec
+
+    api.openapi = described  # type: ignore[method-assign]  # FastAPI's own way to change it
