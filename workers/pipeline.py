@@ -36,6 +36,7 @@ from workers.decoding import HandedBack
 from workers.engine_host import leave_with_engine
 from workers.judging import judge
 from workers.messages import objections_of
+from workers.parts import KeptAnswers
 from workers.policy import Policy, Step, code_of, describe, policy_for
 from workers.room import Place
 from workers.services import Services
@@ -255,6 +256,8 @@ def _extract_config(claim: Claim, chosen: Route, use: Services) -> ExtractConfig
         cache_salt=claim.tenant,
         at_once=use.lane(chosen.lane).max_num_seqs,
         reading=claim.rejections,
+        max_tokens=use.usual_answers.max_tokens(get(use.profiles, claim.profile), chosen),
+        kept=KeptAnswers(claim, use.parts).load(),
         prices=use.lane(chosen.lane).prices,
     )
 
