@@ -16,7 +16,7 @@ from storage.near_duplicates import link_near_duplicate
 from storage.page_texts import grid_of, save_texts
 from storage.ports import HELD_AS, Claim, Waste
 from storage.schema import attempts, documents, fields, findings, jobs, results, reviews, tables
-from storage.stages import RELEASED, let_go
+from storage.stages import RELEASED, Move, let_go
 
 
 def move(connection: Connection, claim: Claim, status: Status, **values: Any) -> None:
@@ -60,8 +60,8 @@ def finish_parse(
     connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness, sent: bool
 ) -> None:
     """received → prepared → queued, with the document's facts."""
-    moves = {"job": {"lost": 0, **route_columns(route)}, "worked_out": _mark(sent)}
-    let_go(connection, claim, Status.QUEUED, outcome="finished", kinds=("prepared", "queued"), **moves)
+    told, routed = ("prepared", "queued"), {"lost": 0, **route_columns(route)}
+    let_go(connection, claim, Move(Status.QUEUED, "finished", told, job=routed, worked_out=_mark(sent)))
     _save_document(connection, prepared)
     link_near_duplicate(connection, claim.tenant, prepared.document_id, likeness)
 
@@ -115,9 +115,9 @@ def _mark(sent: bool) -> tuple[str, ...]:
 
 def finish_infer(connection: Connection, claim: Claim, extraction: Extraction, *, sent: bool) -> None:
     """running → validating, with the extraction and its cost."""
-    read_as = parts.read_as(claim.profile, claim.profile_version, claim.route)
-    moves = {"job": {"lost": 0}, "worked_out": _mark(sent), "attempt": {**_reading(extraction), "read_as": read_as}}
-    let_go(connection, claim, Status.VALIDATING, outcome="finished", kinds=("validating",), **moves)
+    read = {**_reading(extraction), "read_as": parts.read_as(claim.profile, claim.profile_version, claim.route)}
+    told = ("validating",)
+    let_go(connection, claim, Move(Status.VALIDATING, "finished", told, {"lost": 0}, _mark(sent), attempt=read))
     if extraction.parts > 1:
         parts.forget(connection, claim.job_id)
     ledger.finish(connection, claim, extraction.usage)
@@ -188,10 +188,12 @@ def finish_validate(
     """validating → done or needs_review with the one result, or failed without one, or queued again on `retry`."""
     status = Status.QUEUED if retry else ends or rules.ENDS_AS[verdict.outcome]
     reason = rules.reason_of(verdict)
-    moves = {"job": {"reason": reason}, "worked_out": ("finished_at",), "attempt": {"reason": reason}}
+    said = {"reason": reason}
+    move = Move(status, "finished", (status,), job=said, worked_out=("finished_at",), attempt=said)
     if retry:
-        moves |= {"job": {"lost": 0, **route_columns(retry)}, "worked_out": ("rejections", *_mark(sent))}
-    let_go(connection, claim, status, outcome="rejected" if retry else "finished", kinds=(status,), **moves)
+        routed, marks = {"lost": 0, **route_columns(retry)}, ("rejections", *_mark(sent))
+        move = Move(status, "rejected", (status,), job=routed, worked_out=marks, attempt=said)
+    let_go(connection, claim, move)
     if status in rules.WITH_RESULT:
         _save_result(connection, claim, verdict, extraction)
     if status == Status.NEEDS_REVIEW:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult
+from sqlalchemy import Connection, CursorResult, Select
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
-from sqlalchemy.sql.base import ExecutableStatement
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
 
@@ -17,7 +16,7 @@ class Fixed:
     Values go to psycopg as they are: wrap JSON in `Jsonb`.
     """
 
-    def __init__(self, statement: ExecutableStatement, *names: str) -> None:
+    def __init__(self, statement: Select[Any], *names: str) -> None:
         blank = statement.params(dict.fromkeys(names))
         state = blank.compile(dialect=_DIALECT).construct_expanded_state()
         self._sql = state.statement

@@ -30,7 +30,7 @@ from storage.holds import is_held, waits_for_its_key
 from storage.ports import NO_HEADS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
 from storage.rules import STAGE_OF
 from storage.schema import attempts, documents, jobs
-from storage.stages import route_of, seconds_since
+from storage.stages import RELEASED, route_of, seconds_since
 
 #: Before any job, and a moment that PostgreSQL and Python can both name.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -71,9 +71,16 @@ class JobStore:
 
     @transactional
     def finish_parse(
-        self, connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness
+        self,
+        connection: Connection,
+        claim: Claim,
+        prepared: PreparedDocument,
+        route: Route,
+        *,
+        likeness: Likeness,
+        sent: bool = False,
     ) -> None:
-        finish.finish_parse(connection, claim, prepared, route, likeness=likeness)
+        finish.finish_parse(connection, claim, prepared, route, likeness=likeness, sent=sent)
 
     @transactional
     def repeated_reading(self, connection: Connection, claim: Claim) -> Extraction | None:
@@ -90,8 +97,8 @@ class JobStore:
         ledger.settle(connection, claim, usage, waste)
 
     @transactional
-    def finish_infer(self, connection: Connection, claim: Claim, extraction: Extraction) -> None:
-        finish.finish_infer(connection, claim, extraction)
+    def finish_infer(self, connection: Connection, claim: Claim, extraction: Extraction, *, sent: bool = False) -> None:
+        finish.finish_infer(connection, claim, extraction, sent=sent)
 
     @transactional
     def finish_validate(
@@ -103,8 +110,9 @@ class JobStore:
         *,
         retry: Route | None,
         ends: Status | None = None,
+        sent: bool = False,
     ) -> Status:
-        return finish.finish_validate(connection, claim, verdict, extraction, retry=retry, ends=ends)
+        return finish.finish_validate(connection, claim, verdict, extraction, retry=retry, ends=ends, sent=sent)
 
     @transactional
     def give_back(self, connection: Connection, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:
@@ -137,7 +145,7 @@ class JobStore:
             update(jobs)
             .where(jobs.c.job_id == job_id, jobs.c.tenant == tenant, jobs.c.status.not_in(TERMINAL))
             .values(
-                {**finish.RELEASED, "status": Status.CANCELLED, "reason": rules.CANCELLED}
+                {**RELEASED, "status": Status.CANCELLED, "reason": rules.CANCELLED}
                 | {"finished_at": func.now(), "updated_at": func.now()}
             )
         )

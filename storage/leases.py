@@ -14,10 +14,11 @@ from typing import Any
 from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func, update
 
 from docmill.types import Status
-from storage import finish, ledger, rules
+from storage import ledger, rules
 from storage.events import record_event
 from storage.ports import HELD_AS, Claim, Waste
 from storage.schema import attempts, jobs
+from storage.stages import RELEASED
 
 
 def alone(connection: Connection, claim: Claim) -> None:
@@ -78,7 +79,7 @@ def _was_alone() -> ColumnElement[bool]:
 
 def _lost(is_poison: ColumnElement[bool], max_lost: int) -> Mapping[Any, Any]:
     return {
-        **finish.RELEASED,
+        **RELEASED,
         "lost": jobs.c.lost + 1,
         "status": case((is_poison, Status.FAILED), else_=case(rules.GOES_BACK_TO, value=jobs.c.status)),
         "reason": case((is_poison, rules.poison_reason(max_lost)), else_=jobs.c.reason),

@@ -95,12 +95,14 @@ class MemoryJobStore:
                 job.lease_until = self.clock() + timedelta(seconds=lease_s)
             return frozenset(ours)
 
-    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness) -> None:
+    def finish_parse(
+        self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness, sent: bool = False
+    ) -> None:
         with self._lock:
             job = self._held(claim)
             self.documents[claim.document_id].prepared = prepared
             self._link(claim.tenant, claim.document_id, likeness)
-            job.go(Status.QUEUED)
+            job.go(Status.QUEUED, self._mark(sent))
             job.route, job.lost = route, 0
 
     def repeated_reading(self, claim: Claim) -> Extraction | None:
@@ -122,21 +124,28 @@ class MemoryJobStore:
             overtaken = self.jobs[claim.job_id].attempt > claim.attempt
             self.ledger.settle(claim, usage, waste, overtaken=overtaken)
 
-    def finish_infer(self, claim: Claim, extraction: Extraction) -> None:
+    def finish_infer(self, claim: Claim, extraction: Extraction, *, sent: bool = False) -> None:
         with self._lock:
             job = self._held(claim)
-            job.go(Status.VALIDATING)
+            job.go(Status.VALIDATING, self._mark(sent))
             job.extraction, job.lost = extraction, 0
             self.ledger.settle(claim, extraction.usage, None)
 
     def finish_validate(
-        self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None, ends: Status | None = None
+        self,
+        claim: Claim,
+        verdict: Verdict,
+        extraction: Extraction,
+        *,
+        retry: Route | None,
+        ends: Status | None = None,
+        sent: bool = False,
     ) -> Status:
         with self._lock:
             job = self._held(claim)
             job.verdict = verdict
             if retry is not None:
-                job.go(Status.QUEUED)
+                job.go(Status.QUEUED, self._mark(sent))
                 job.route, job.lost = retry, 0
                 job.rejections += 1
                 self.ledger.write_off(claim.job_id, Waste.REJECTED)
@@ -281,6 +290,9 @@ class MemoryJobStore:
             vip = job.order.vip or order.vip
             job.order = replace(job.order, window_s=order.window_s, vip=vip)
             job.deadline, job.needed_at = deadline, now
+
+    def _mark(self, sent: bool) -> datetime | None:
+        return self.clock() if sent else None
 
     def _held(self, claim: Claim) -> KeptJob:
         """The claimed job, if the claim still holds it. Raises StaleAttempt."""

@@ -75,10 +75,10 @@ class KeptJob:
         """There is one job for each."""
         return self.document_id, self.order.profile, self.order.profile_version
 
-    def go(self, status: Status) -> None:
+    def go(self, status: Status, published_at: datetime | None = None) -> None:
         """Change the status and let go of what belonged to the last one."""
-        self.status = status
-        self.lease_until = self.published_at = self.not_before = None
+        self.status, self.published_at = status, published_at
+        self.lease_until = self.not_before = None
 
     def end(self, status: Status, reason: str, at: datetime) -> None:
         self.go(status)

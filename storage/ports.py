@@ -159,8 +159,13 @@ class Jobs(Protocol):
         """Extend the leases of the claims that still hold, and return those: the others were lost or cancelled."""
         ...
 
-    def finish_parse(self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness) -> None:
-        """Save document facts and tables, link it to one that it repeats, queue the job. Raises StaleAttempt."""
+    def finish_parse(
+        self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness, sent: bool = False
+    ) -> None:
+        """Save document facts and tables, link it to one that it repeats, queue the job. Raises StaleAttempt.
+
+        `sent`, here and below: the caller gives the next message to the broker now, so the job counts as published.
+        """
         ...
 
     def repeated_reading(self, claim: Claim) -> Extraction | None:
@@ -185,12 +190,19 @@ class Jobs(Protocol):
         """
         ...
 
-    def finish_infer(self, claim: Claim, extraction: Extraction) -> None:
+    def finish_infer(self, claim: Claim, extraction: Extraction, *, sent: bool = False) -> None:
         """Save the extraction, settle its cost, hand the job to validation. Raises StaleAttempt."""
         ...
 
     def finish_validate(
-        self, claim: Claim, verdict: Verdict, extraction: Extraction, *, retry: Route | None, ends: Status | None = None
+        self,
+        claim: Claim,
+        verdict: Verdict,
+        extraction: Extraction,
+        *,
+        retry: Route | None,
+        ends: Status | None = None,
+        sent: bool = False,
     ) -> Status:
         """Save findings; queue the job again on `retry`, or end it with its one result. Raises StaleAttempt.
 

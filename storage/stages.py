@@ -6,13 +6,15 @@ statement from the row that was changed, so that nothing is written where nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import Connection, Row, String, bindparam, func, insert, or_, select, update
+from sqlalchemy import ARRAY, CTE, ColumnElement, Connection, Row, String, bindparam, func, insert, or_, select, update
 
-from docmill.types import Heat, LengthClass, Route
+from docmill.types import Heat, LengthClass, Route, Status
+from storage import rules
 from storage.fixed import Fixed
 from storage.holds import Hold, is_held
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Stage
@@ -20,8 +22,12 @@ from storage.schema import attempts, documents, events, jobs
 
 #: What every change of stage resets.
 RELEASED: Mapping[str, None] = {"lease_until": None, "worker": None, "published_at": None, "not_before": None}
-#: Values that the database works out.
-NOW = func.now()
+#: Columns of a job that the database works out where `let_go` is told their names.
+_WORKED_OUT: Mapping[str, ColumnElement[Any]] = {
+    "finished_at": func.now(),
+    "published_at": func.now(),
+    "rejections": jobs.c.rejections + 1,
+}
 
 
 def seconds_since(moment: Any) -> Any:
@@ -113,4 +119,73 @@ def _claim_of(row: Row[Any], stage: Stage) -> Claim:
         lost=row.lost,
         route=route_of(row),
         ordering_key=row.ordering_key,
+    )
+
+
+# ---------------------------------------------------------------- letting go
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What changes when a worker lets go of a job: columns of the job and of the attempt, and the events to tell.
+
+    `worked_out` names those columns of the job that the database works out.
+    """
+
+    status: Status
+    outcome: str
+    kinds: Sequence[str]
+    job: Mapping[str, Any] = field(default_factory=dict)
+    worked_out: Sequence[str] = ()
+    attempt: Mapping[str, Any] = field(default_factory=dict)
+
+
+def let_go(connection: Connection, claim: Claim, move: Move) -> None:
+    """The fenced compare-and-set by which a worker lets go of a job. Raises StaleAttempt."""
+    statement = _let_go(claim.stage, tuple(move.job), tuple(move.worked_out), tuple(move.attempt))
+    values = {f"job_{name}": value for name, value in move.job.items()}
+    values |= {f"attempt_{name}": value for name, value in move.attempt.items()}
+    own = {"job": claim.job_id, "no": claim.attempt}
+    told = {"to": move.status, "ends_as": move.outcome, "kinds": list(move.kinds)}
+    if statement.run(connection, **own, **told, **values).one_or_none() is None:
+        raise rules.stale(claim)
+
+
+@cache
+def _let_go(stage: Stage, job: tuple[str, ...], worked_out: tuple[str, ...], attempt: tuple[str, ...]) -> Fixed:
+    moved = _moved(stage, job, worked_out)
+    ended = (
+        update(attempts)
+        .where(attempts.c.job_id == moved.c.job_id, attempts.c.no == moved.c.attempt)
+        .values(
+            {name: bindparam(f"attempt_{name}", type_=attempts.c[name].type) for name in attempt}
+            | {"ended_at": func.clock_timestamp(), "outcome": bindparam("ends_as", type_=String)}
+        )
+    )
+    told = insert(events).from_select(
+        ["job_id", "tenant", "kind", "attempt"],
+        select(moved.c.job_id, moved.c.tenant, func.unnest(bindparam("kinds", type_=ARRAY(String))), moved.c.attempt),
+        include_defaults=False,
+    )
+    names = (*(f"job_{name}" for name in job), *(f"attempt_{name}" for name in attempt))
+    done = select(moved.c.job_id).add_cte(ended.cte("ended"), told.cte("told"))
+    return Fixed(done, "job", "no", "to", "ends_as", "kinds", *names)
+
+
+def _moved(stage: Stage, job: tuple[str, ...], worked_out: tuple[str, ...]) -> CTE:
+    given = {name: bindparam(f"job_{name}", type_=jobs.c[name].type) for name in job}
+    return (
+        update(jobs)
+        .where(
+            jobs.c.job_id == bindparam("job"),
+            jobs.c.attempt == bindparam("no"),
+            jobs.c.status == HELD_AS[stage],
+            jobs.c.lease_until.is_not(None),
+        )
+        .values(
+            {**RELEASED, **given, **{name: _WORKED_OUT[name] for name in worked_out}}
+            | {"status": bindparam("to", type_=String), "updated_at": func.now()}
+        )
+        .returning(jobs.c.job_id, jobs.c.attempt, jobs.c.tenant)
+        .cte("moved")
     )
