@@ -95,9 +95,10 @@ def read_profile(file: Path) -> Profile:
 def _profile(fields: dict[str, Any]) -> Profile:
     schema = _closed(fields.pop("schema"))
     lanes = tuple(fields.pop("lanes"))
-    critical = {name: tuple(fields.pop(name, ())) for name in ("critical_terms", "critical_sections")}
+    for name in ("critical_terms", "critical_sections"):
+        fields[name] = tuple(fields.get(name, ()))
     instructions = MappingProxyType({key: text.strip() for key, text in fields.pop("instructions").items()})
-    return Profile(schema=schema, lanes=lanes, instructions=instructions, **critical, **fields)
+    return Profile(schema=schema, lanes=lanes, instructions=instructions, **fields)
 
 
 def _closed(schema: dict[str, Any]) -> dict[str, Any]:

@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import msgspec
 from redis import Redis
@@ -15,7 +15,7 @@ from redis.exceptions import RedisError
 
 from docmill.errors import DocmillError
 from docmill.log import logger, say
-from docmill.types import Heat
+from docmill.types import Heat, Usage
 from inference.engines.thread import EngineThread
 
 log = logger("engine_report")
@@ -53,6 +53,8 @@ class Report:
     requests_per_second: float = 0.0
     seconds_a_job: float = 0.0
     hot_p99_s: float = 0.0
+    #: By profile, since the worker began: tokens of prompts, and those of them that the prefix cache held.
+    prompts: dict[str, tuple[int, int]] = field(default_factory=dict)
 
 
 class Watch:
@@ -61,12 +63,24 @@ class Watch:
     def __init__(self, window_s: float = WINDOW_S) -> None:
         self._window_s = window_s
         self._done: deque[tuple[float, Heat | None, float, float]] = deque()
+        self._prompts: dict[str, tuple[int, int]] = {}
         self._lock = threading.Lock()
 
     def saw(self, heat: Heat | None, *, took_s: float, since_needed_s: float, now: float | None = None) -> None:
         """A job was read: how long it held its slot, and how long after it was needed it was there."""
         with self._lock:
             self._done.append((time.monotonic() if now is None else now, heat, took_s, since_needed_s))
+
+    def prompted(self, profile: str, usage: Usage) -> None:
+        """A job of the profile was read with prompts of this length, of which the prefix cache held so much."""
+        with self._lock:
+            tokens, cached = self._prompts.get(profile, (0, 0))
+            self._prompts[profile] = tokens + usage.prompt_tokens, cached + usage.cached_tokens
+
+    def prompts(self) -> dict[str, tuple[int, int]]:
+        """By profile the tokens of all prompts so far, and those that the prefix cache held."""
+        with self._lock:
+            return dict(self._prompts)
 
     def summary(self, now: float | None = None) -> tuple[float, float, float]:
         """Requests a second, seconds a job, and how long hot jobs took (see `hot_reading`)."""
@@ -111,6 +125,7 @@ class Reporter:
             requests_per_second=rate,
             seconds_a_job=seconds,
             hot_p99_s=p99,
+            prompts=self._watch.prompts(),
         )
         self._redis.set(f"{KEY}{self._lane}:{self._worker}", msgspec.json.encode(report), ex=LIVES_S)
         return report

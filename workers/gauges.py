@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
 
 from prometheus_client import Metric
-from prometheus_client.core import GaugeMetricFamily
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
@@ -50,6 +51,7 @@ class ControlGauges(Collector):
             for report in told:
                 gauge.add_metric([report.lane, report.worker], float(getattr(report, name)))
             yield gauge
+        yield from _prompts(told)
 
     def _told(self) -> list[Report]:
         try:
@@ -64,3 +66,26 @@ class ControlGauges(Collector):
         yield gauge
         held = self._use.control.held()
         yield GaugeMetricFamily("docmill_holds", "Tenants, lanes and batches that are held.", value=len(held))
+
+
+def _prompts(told: Sequence[Report]) -> Iterator[Metric]:
+    """How much of their prompts the profiles share, as far as the prefix caches of a lane's engines held it."""
+    seen = CounterMetricFamily("docmill_prompt_tokens", "Tokens of prompts.", labels=["lane", "profile", "worker"])
+    held = CounterMetricFamily(
+        "docmill_cached_prompt_tokens", "Of these, held by the prefix cache.", labels=["lane", "profile", "worker"]
+    )
+    sums: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0])
+    for report in told:
+        for profile, (tokens, cached) in report.prompts.items():
+            seen.add_metric([report.lane, profile, report.worker], tokens)
+            held.add_metric([report.lane, profile, report.worker], cached)
+            sums[report.lane, profile][0] += tokens
+            sums[report.lane, profile][1] += cached
+    rate = GaugeMetricFamily(
+        "docmill_prefix_cache_hit_rate",
+        "Share of prompt tokens held by the prefix cache.",
+        labels=["lane", "profile"],
+    )
+    for (lane, profile), (tokens, cached) in sums.items():
+        rate.add_metric([lane, profile], cached / tokens if tokens else 0.0)
+    yield from (seen, held, rate)

@@ -52,9 +52,10 @@ def parse(claim: Claim, use: Services) -> None:
     prepared = _prepared_before(claim, use) or _prepare(claim, use)
     chosen = route_claim(claim, prepared.tokens, use)
     _terms(claim, chosen, prepared.tokens, {}, use)  # what may not be read is refused before it waits
-    use.store.finish_parse(claim, prepared, chosen, likeness=likeness(prepared.pages, prepared.signature))
-    if is_at_once(chosen, claim):
-        use.send(claim.job_id, Stage.INFER, chosen, hot=True)
+    like, at_once = likeness(prepared.pages, prepared.signature), is_at_once(chosen, claim)
+    use.store.finish_parse(claim, prepared, chosen, likeness=like, sent=at_once)
+    if at_once:
+        use.send(claim.job_id, Stage.INFER, chosen, hot=True, marked=True)
 
 
 def infer(claim: Claim, use: Services) -> None:
@@ -78,9 +79,10 @@ def infer(claim: Claim, use: Services) -> None:
                     timeout_s=config.deadline_s * _rounds(shown.parts, claim.route, use),
                 )
         extraction = replace(extraction, usage=bill.usage())
-        use.store.finish_infer(claim, with_omissions(extraction, shown.omitted))
+        use.store.finish_infer(claim, with_omissions(extraction, shown.omitted), sent=True)
+    use.watch.prompted(profile.name, extraction.usage)
     wake(claim.route, use)
-    use.send(claim.job_id, Stage.VALIDATE, None, hot=True)
+    use.send(claim.job_id, Stage.VALIDATE, None, hot=True, marked=True)
 
 
 def validate(claim: Claim, use: Services) -> None:
@@ -92,9 +94,10 @@ def validate(claim: Claim, use: Services) -> None:
     verdict = judge(extraction, prepared, schema=profile.schema, ruleset=rules, prompt=told)
     step = use.policy.step(profile.name, verdict.outcome, claim.rejections)
     retry = _better_route(claim, profile, prepared, use) if step == Step.RETRY else None
-    use.store.finish_validate(claim, verdict, extraction, retry=retry, ends=ENDS_AS.get(step))
-    if retry is not None and is_at_once(retry, claim):
-        use.send(claim.job_id, Stage.INFER, retry, hot=True)
+    at_once = retry is not None and is_at_once(retry, claim)
+    use.store.finish_validate(claim, verdict, extraction, retry=retry, ends=ENDS_AS.get(step), sent=at_once)
+    if at_once:
+        use.send(claim.job_id, Stage.INFER, retry, hot=True, marked=True)
 
 
 #: How a job ends by the step that the policy takes; one that is read again does not end.
@@ -215,7 +218,7 @@ def _prepared_before(claim: Claim, use: Services) -> PreparedDocument | None:
 def _shared(claim: Claim, parts: tuple[Part, ...], profile: Profile, use: Services) -> Extraction | None:
     """The reading of a document with the same text and facts, if its values stand here too; else the model reads."""
     again = claim.retries or claim.rejections
-    earlier = None if again else use.store.repeated_reading(claim)
+    earlier = use.store.repeated_reading(claim) if claim.repeats and not again else None
     shared = reuse(earlier, parts, profile) if earlier is not None else None
     if shared is not None:
         say(log, "shared", job_id=claim.job_id)

@@ -9,7 +9,7 @@ import pytest
 from prometheus_client import CollectorRegistry
 from sqlalchemy import Engine as Database
 
-from docmill.types import Heat
+from docmill.types import Heat, Usage
 from inference.engine import Engine
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
@@ -80,3 +80,16 @@ def test_the_gauges_tell_of_ladder_engines_backlog_and_holds(use: Services, repo
     assert registry.get_sample_value("docmill_ladder_step", {"step": "hold-cold"}) == 0
     assert registry.get_sample_value("docmill_engine_running", {"lane": "cpu", "worker": "w1"}) == 0
     assert registry.get_sample_value("docmill_holds") == 1
+
+
+def test_the_hit_rate_of_the_prefix_cache_is_told_by_lane_and_profile(use: Services, reporter: Reporter) -> None:
+    for cached in (0, 300):
+        use.watch.prompted("risk-report", Usage(prompt_tokens=400, cached_tokens=cached))
+    use.watch.prompted("transaction-monitoring", Usage(prompt_tokens=100))
+    reporter.tell()
+    registry = CollectorRegistry()
+    registry.register(ControlGauges(use))
+    where = {"lane": "cpu", "profile": "risk-report"}
+    assert registry.get_sample_value("docmill_prefix_cache_hit_rate", where) == 300 / 800
+    assert registry.get_sample_value("docmill_prompt_tokens_total", where | {"worker": "w1"}) == 800
+    assert registry.get_sample_value("docmill_cached_prompt_tokens_total", where | {"worker": "w1"}) == 300
