@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import argparse
 import statistics
-import threading
 import time
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from bench.chaos_audit import Audit, audit, ended_jobs, recovery
 from bench.chaos_blows import Blows, Fallen
@@ -71,10 +71,10 @@ def run(*, jobs: int, kills: int, seconds: float, seed: int) -> Outcome:
         planned, client = works(jobs, seed), _clients(stack)
         harm = Blows(stack, client.job_ids, frozen_s=float(QUICK["DOCMILL_LEASE_S"]) + 2)
         programs = tuple(program.name for program in PROGRAMS)
-        sending = _Sending(client, planned, seconds)
-        sending.start()
-        harm.carry_out(blows(kills, programs, seconds, seed))
-        sending.finish()
+        with ThreadPoolExecutor(1) as beside:
+            sending = beside.submit(client.send_all, planned, seconds)
+            harm.carry_out(blows(kills, programs, seconds, seed))
+            sending.result()
         _wait_for_the_end(stack, len(planned))
         seen = audit(stack, planned, client.receipts, client.use)
         outcome = Outcome(
@@ -91,26 +91,6 @@ def run(*, jobs: int, kills: int, seconds: float, seed: int) -> Outcome:
     if seen.clean:
         forget(home)
     return outcome
-
-
-class _Sending(threading.Thread):
-    """The clients beside the blows; what goes wrong with them ends the run."""
-
-    def __init__(self, client: Clients, planned: Sequence[Any], seconds: float) -> None:
-        super().__init__(name="clients")
-        self._client, self._planned, self._seconds = client, planned, seconds
-        self._failed: list[Exception] = []
-
-    def run(self) -> None:
-        try:
-            self._client.send_all(self._planned, self._seconds)
-        except (OSError, ValueError, KeyError) as error:
-            self._failed.append(error)
-
-    def finish(self) -> None:
-        self.join()
-        if self._failed:
-            raise self._failed[0]
 
 
 def _clients(stack: Stack) -> Clients:

@@ -14,6 +14,9 @@ TASKS = {stage: f"docmill.{stage}" for stage in Stage}
 #: Longer than any job may run: the lease in the database, not the broker, decides when work is lost.
 VISIBILITY_TIMEOUT_S = 6 * 3600
 
+#: Clocks of two machines may differ by this much.
+TICK_EXPIRES_S = 600
+
 PARSE_QUEUES = ("parse.hot", "parse.cold")
 # Control first: dispatch and sweep must not wait behind a pile of results.
 VALIDATE_QUEUES = ("control", "validate")
@@ -62,8 +65,9 @@ def make_app() -> Celery:
             name: {
                 "task": f"docmill.{name}",
                 "schedule": settings().tick_s,
-                # A tick that nobody took in time is worth nothing: the next one does the same.
-                "options": {"queue": "control", "expires": max(5.0, 5 * settings().tick_s)},
+                # What nobody took for long is worth nothing: the next tick does the same. Long, because the moment is by
+                # beat's clock and compared with the worker's.
+                "options": {"queue": "control", "expires": TICK_EXPIRES_S},
             }
             for name in ("dispatch", "sweep", "scan_inbox")
         },

@@ -9,6 +9,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+from redis.exceptions import RedisError
+
 from docmill.errors import RateLimited
 from docmill.types import PreparedDocument, Source
 from ingest.accept import accept
@@ -16,9 +18,10 @@ from preprocess.prepare import prepare
 from storage import reading
 from storage.audit import record_act
 from storage.ports import Receipt
+from workers.fetching import consumers
 from workers.intake import submit
 from workers.local import read_address
-from workers.processes import alive, marked
+from workers.processes import GIVEN_UP, alive, marked
 from workers.services import Services, services
 
 
@@ -68,10 +71,25 @@ def status_lines() -> Iterator[str]:
     use = services()
     for status, count in sorted(use.store.counts().items()):
         yield f"{status:14}{count:>8}"
+    yield from consumer_lines(use)
     address = read_address(use.settings)
     if address is not None and alive([address.pid]):
         programs = sorted({process.environ().get("DOCMILL_PROGRAM", "") for process in marked(_stack())})
         yield f"stack of {use.settings.home}: pid {address.pid}, API {address.api_url}, running: {', '.join(programs)}"
+
+
+def consumer_lines(use: Services) -> Iterator[str]:
+    """What each worker last fetched, and which programs are not started any more."""
+    try:
+        told = consumers(use.redis)
+    except RedisError as error:
+        yield f"the broker does not answer: {error}"
+        told = []
+    for one in told:
+        yield f"{one.name:14}{one.busy:>4} of {one.slots} slots, last message {one.last_s:.0f} s ago ({one.worker})"
+    given_up = use.settings.home / "logs" / GIVEN_UP
+    if given_up.exists():
+        yield from given_up.read_text().splitlines()
 
 
 def _stack() -> str:

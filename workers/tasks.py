@@ -6,9 +6,14 @@ from storage.ports import Stage
 from workers.bucket import tick as scan_bucket
 from workers.celery_app import TASKS, app
 from workers.dispatch import tick as release_waiting
+from workers.pace import Pace
 from workers.pipeline import run
 from workers.services import services
 from workers.sweeper import tick as sweep_once
+
+DISPATCH = Pace(lambda: release_waiting(services()))
+SWEEP = Pace(lambda: sweep_once(services()))
+SCAN = Pace(lambda: scan_bucket(services()))
 
 
 @app.task(name=TASKS[Stage.PARSE])  # type: ignore[untyped-decorator]  # Celery ships no types
@@ -28,14 +33,14 @@ def validate(job_id: str) -> None:
 
 @app.task(name="docmill.dispatch")  # type: ignore[untyped-decorator]  # Celery ships no types
 def dispatch_waiting() -> None:
-    release_waiting(services())
+    DISPATCH.due()
 
 
 @app.task(name="docmill.sweep")  # type: ignore[untyped-decorator]  # Celery ships no types
 def sweep() -> None:
-    sweep_once(services())
+    SWEEP.due()
 
 
 @app.task(name="docmill.scan_inbox")  # type: ignore[untyped-decorator]  # Celery ships no types
 def scan_inbox() -> None:
-    scan_bucket(services())
+    SCAN.due()
