@@ -24,7 +24,10 @@ from docmill.log import logger, say
 LOCK = 0x646F636D696C6C  # "docmill"
 
 #: The views, in the order in which they are made.
-VIEWS = ("v_results", "v_fields", "v_field_versions", "v_reviews")
+VIEWS = (
+    *("v_results", "v_fields", "v_field_versions", "v_reviews", "v_tables", "v_findings"),
+    *("v_costs", "v_latency", "v_lineage", "v_pages"),
+)
 
 #: Members of this role may read the views and nothing else.
 READER = "docmill_reader"

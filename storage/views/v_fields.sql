@@ -18,8 +18,8 @@ SELECT
     fields."row",
     fields.col,
     fields.verdict,
-    reading.model,
-    documents.parser,
+    fields.model,
+    fields.parser,
     results.ruleset,
     fields.reviewer,
     fields.confidence,
@@ -29,14 +29,6 @@ FROM fields
 JOIN jobs USING (job_id)
 JOIN documents ON documents.document_id = jobs.document_id
 JOIN results ON results.job_id = fields.job_id
--- The reading that the result was made of: the last one before its validation.
-LEFT JOIN LATERAL (
-    SELECT attempts.model
-    FROM attempts
-    WHERE attempts.job_id = fields.job_id AND attempts.no < results.attempt AND attempts.extraction IS NOT NULL
-    ORDER BY attempts.no DESC
-    LIMIT 1
-) AS reading ON true
 WHERE fields.superseded_at IS NULL;
 
 COMMENT ON VIEW v_fields IS
@@ -61,7 +53,7 @@ COMMENT ON COLUMN v_fields."row" IS 'Its row in the table, from 0.';
 COMMENT ON COLUMN v_fields.col IS 'Its column in the table, from 0.';
 COMMENT ON COLUMN v_fields.verdict IS 'What the rules say of this value: pass, flag, review or reject.';
 COMMENT ON COLUMN v_fields.model IS 'The model that read it.';
-COMMENT ON COLUMN v_fields.parser IS 'The parser, with its version, that the document was last parsed with.';
+COMMENT ON COLUMN v_fields.parser IS 'The parser, with its version, whose text the model got.';
 COMMENT ON COLUMN v_fields.ruleset IS 'The ruleset, with its version, that checked it.';
 COMMENT ON COLUMN v_fields.reviewer IS 'Who confirmed or corrected it; null if nobody has.';
 COMMENT ON COLUMN v_fields.confidence IS 'How sure it is that this is the right value, 0 to 1, from evidence (docs/confidence.md); null for what is not copied.';

@@ -37,6 +37,25 @@ $$
 """
 
 
+#: Values that were read before are given what is still known of their makers.
+_BACKFILL = """
+UPDATE fields SET
+    parser = documents.parser,
+    ruleset = results.ruleset,
+    (model, prompt_sha256) = (
+        SELECT attempts.model, attempts.prompt_sha256
+        FROM attempts
+        WHERE attempts.job_id = fields.job_id AND attempts.no < results.attempt AND attempts.extraction IS NOT NULL
+        ORDER BY attempts.no DESC
+        LIMIT 1
+    )
+FROM jobs
+JOIN documents USING (document_id)
+JOIN results USING (job_id)
+WHERE jobs.job_id = fields.job_id
+"""
+
+
 def upgrade() -> None:
     for function in (_APART, _TERMS, _QUERY):
         op.execute(function)
@@ -53,3 +72,4 @@ def upgrade() -> None:
     op.add_column("tables", sa.Column("grid", postgresql.JSONB()))
     for name in ("model", "prompt_sha256", "parser", "ruleset"):
         op.add_column("fields", sa.Column(name, sa.String()))
+    op.execute(_BACKFILL)
