@@ -105,6 +105,7 @@ def claim_of(job: KeptJob, kept: KeptDocument, stage: Stage, now: datetime) -> C
         lost=job.lost,
         route=job.route,
         ordering_key=job.order.ordering_key,
+        repeats=bool(kept.link.get("near_duplicate_of")) and kept.link["similarity"] == rules.SAME_TEXT,
     )
 
 

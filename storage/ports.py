@@ -113,6 +113,8 @@ class Claim:
     lost: int = 0
     route: Route | None = None
     ordering_key: str | None = None
+    #: Its document repeats an earlier one to the last shingle.
+    repeats: bool = False
 
 
 @dataclass(frozen=True, slots=True)

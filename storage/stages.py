@@ -11,7 +11,21 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import Any
 
-from sqlalchemy import ARRAY, CTE, ColumnElement, Connection, Row, String, bindparam, func, insert, or_, select, update
+from sqlalchemy import (
+    ARRAY,
+    CTE,
+    ColumnElement,
+    Connection,
+    Row,
+    String,
+    and_,
+    bindparam,
+    func,
+    insert,
+    or_,
+    select,
+    update,
+)
 
 from docmill.types import Heat, LengthClass, Route, Status
 from storage import rules
@@ -28,6 +42,8 @@ _WORKED_OUT: Mapping[str, ColumnElement[Any]] = {
     "published_at": func.now(),
     "rejections": jobs.c.rejections + 1,
 }
+#: Its document repeats another to the last shingle: a reading of that one may stand for its own.
+_REPEATS = and_(documents.c.near_duplicate_of.is_not(None), documents.c.similarity == rules.SAME_TEXT)
 
 
 def seconds_since(moment: Any) -> Any:
@@ -93,6 +109,7 @@ def _take(stage: Stage) -> Fixed:
             documents.c.blob_key,
             seconds_since(taken.c.needed_at).label("age_s"),
             (-seconds_since(taken.c.deadline)).label("remaining_s"),
+            _REPEATS.label("repeats"),
         )
         .join(documents, documents.c.document_id == taken.c.document_id)
         .add_cte(begun.cte("begun"), told.cte("told")),
@@ -119,6 +136,7 @@ def _claim_of(row: Row[Any], stage: Stage) -> Claim:
         lost=row.lost,
         route=route_of(row),
         ordering_key=row.ordering_key,
+        repeats=bool(row.repeats),
     )
 
 

@@ -34,11 +34,12 @@ class Publisher:
 
     store: Jobs
 
-    def publish(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool) -> bool:
+    def publish(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool, marked: bool = False) -> bool:
         """Send one message; False when the broker is away (dispatch tries again)."""
         queue = queue_for(stage, route, hot=hot)
         # Marked first: a crash in between costs a wait for the sweeper; the other order could send twice as a rule.
-        self.store.mark_published([job_id])
+        if not marked:
+            self.store.mark_published([job_id])
         try:
             app.send_task(TASKS[stage], args=[job_id], queue=queue, retry=False, ignore_result=True)
         except (BrokerError, RedisError, OSError) as error:

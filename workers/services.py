@@ -230,14 +230,15 @@ class Services:
         longest = max(lane.context_tokens for lane in self.lanes.values())
         profile = get(self.profiles, profile_name)
         profile = replace(profile, lanes=self.glance.lanes(profile.lanes, self.lanes))
+        tokens = min(tokens, profile.document_tokens or tokens)  # what is over a profile's budget is left out
         return route(tokens, longest, need, vip, profile, self.lanes, cap=cap_of(tenant, profile_name, self.settings))
 
     def vip(self, tenant: str) -> bool:
         return tenant in self.settings.vip_tenants
 
-    def send(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool) -> None:
-        """Give a job's next message to the broker now."""
-        self.publisher.publish(job_id, stage, route, hot=hot)
+    def send(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool, marked: bool = False) -> None:
+        """Give a job's next message to the broker now; it may be marked as published already."""
+        self.publisher.publish(job_id, stage, route, hot=hot, marked=marked)
 
 
 _made: dict[int, Services] = {}

@@ -692,6 +692,7 @@ def test_a_reading_that_was_accepted_stands_for_a_document_of_the_same_text(back
     through_parse(store, first := accepted(store, b"1"), likeness=like())
     through_parse(store, second := accepted(store, b"2"), likeness=like())
     claim = claimed(store, second, Stage.INFER)
+    assert claim.repeats
     assert store.repeated_reading(claim) is None
     through_all(store, first)
     assert store.repeated_reading(claim) == extraction()
@@ -714,7 +715,24 @@ def test_no_reading_stands_for_a_document_where_anything_differs(
     through_parse(store, first := accepted(store, b"1"), likeness=like())
     through_all(store, first, outcome)
     through_parse(store, second := accepted(store, b"2", profile=profile), likeness=likeness)
-    assert store.repeated_reading(claimed(store, second, Stage.INFER)) is None
+    claim = claimed(store, second, Stage.INFER)
+    assert claim.repeats == (likeness == like())
+    assert store.repeated_reading(claim) is None
+
+
+def test_a_message_that_is_about_to_be_sent_is_marked_by_the_write_that_ends_the_stage(backend: Backend) -> None:
+    store = backend.store
+    job_id = accepted(store, b"1")
+    claim = claimed(store, job_id, Stage.PARSE)
+    store.finish_parse(claim, prepared_of(claim.document_id), route(), likeness=LIKE_NOTHING, sent=True)
+    assert not store.waiting(limit=9)
+    store.finish_infer(claimed(store, job_id, Stage.INFER), read := extraction(), sent=True)
+    assert not store.waiting(limit=9)
+    to_check = claimed(store, job_id, Stage.VALIDATE)
+    store.finish_validate(to_check, verdict(Outcome.REJECT), read, retry=route(), sent=True)
+    assert not store.waiting(limit=9)
+    store.mark_unpublished([job_id])
+    assert [job.job_id for job in store.waiting(limit=9)] == [job_id]
 
 
 # ---------------------------------------------------------------- waiting and messages
