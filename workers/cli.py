@@ -13,7 +13,7 @@ from rich.console import Console
 from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
-from workers import cli_holds, cli_review, cli_rules, cli_tenants
+from workers import cli_analyst, cli_holds, cli_report, cli_review, cli_rules, cli_tenants
 from workers.settings import export, settings
 
 main = typer.Typer(
@@ -178,11 +178,13 @@ def migrate() -> None:
     out.print("the database is up to date")
 
 
+cli_analyst.register(main)
 cli_holds.register(main)
 cli_tenants.register(main)
 main.command()(cli_rules.validate)
 main.add_typer(cli_rules.rules, name="rules")
 main.add_typer(cli_review.review, name="review")
+main.add_typer(cli_report.report, name="report")
 
 
 def run_cli() -> None:
