@@ -116,20 +116,20 @@ def _patient(
         try:
             result: R = attempts(runs, self, method, *args, **kwargs)
         except DBAPIError as error:
-            raise _told(error) from error
+            raise told(error) from error
         return result
 
     # functools.wraps types the wrapper as keeping the wrapped method's own arguments; the connection is gone from them.
     return cast(Callable[Concatenate[S, P], R], run)
 
 
-def _told(error: DBAPIError) -> Exception:
+def told(error: DBAPIError) -> Exception:
     """A server that is away in words of ours; what else it says is a mistake of ours, and stays as it is."""
     if not _server_is_away(error):
         return error
     return DatabaseUnavailable(
-        f"the database did not answer for {PATIENCE_S:g} s ({str(error.orig).strip()}): start it, or mend"
-        " DOCMILL_DATABASE_URL; the work waits for it"
+        f"the database does not answer ({str(error.orig).strip()}): start it, or mend DOCMILL_DATABASE_URL;"
+        " the work waits for it"
     )
 
 

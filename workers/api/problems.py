@@ -10,7 +10,7 @@ from typing import Any
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from sqlalchemy.exc import DataError
+from sqlalchemy.exc import DataError, DBAPIError
 from starlette.exceptions import HTTPException
 
 from docmill.errors import (
@@ -26,6 +26,7 @@ from docmill.errors import (
     TooLarge,
 )
 from docmill.log import logger, say
+from storage.database import told
 from workers.api.models import OpenAIError, Problem
 
 log = logger("api")
@@ -58,6 +59,9 @@ STATUS: tuple[tuple[type[Exception], int], ...] = (
     (DocmillError, 500),
 )
 
+
+#: A part that is away is back soon, as a rule.
+RETRY_AFTER_S = 2
 
 #: Our word where that of HTTP is another.
 CODES = {404: "not_found", 413: "too_large"}
@@ -95,6 +99,8 @@ def _headers(error: DocmillError) -> dict[str, str] | None:
             # The `openai` client tries again by itself; for a quota that is used up until tomorrow it should not.
             again = "true" if isinstance(error, RateLimited) else "false"
             return {"Retry-After": str(math.ceil(error.retry_after_s)), "x-should-retry": again}
+        case SystemFault():
+            return {"Retry-After": str(RETRY_AFTER_S)}
     return None
 
 
@@ -118,6 +124,11 @@ def answer_errors(api: FastAPI) -> None:
     @api.exception_handler(DataError)
     async def unstorable(request: Request, error: DataError) -> JSONResponse:
         return problem(400, "bad_request", "a value holds what no database stores, such as NUL, or is out of range")
+
+    @api.exception_handler(DBAPIError)
+    async def of_the_database(request: Request, error: DBAPIError) -> JSONResponse:
+        unavailable = told(error)
+        return answer_to(unavailable) if isinstance(unavailable, DocmillError) else await unforeseen(request, error)
 
     @api.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> JSONResponse:
