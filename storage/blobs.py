@@ -19,6 +19,8 @@ from docmill.errors import BlobsUnavailable, NotFound
 
 #: How much of a long blob is in memory at a time.
 _PIECE_BYTES = 1024 * 1024
+#: What S3 takes in one part, but for the last.
+_PART_BYTES = 8 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +51,12 @@ class Blobs:
 
     def put_stream(self, key: str, pieces: Iterable[bytes]) -> None:
         """Write what comes in pieces, with the memory of a few of them; nobody sees the blob before it is whole."""
-        obstore.put(self.store, key, iter(pieces))
+        # Not `put` of an iterator: that runs it inside obstore, where a piece may not be read from obstore again.
+        writer = obstore.open_writer(self.store, key, buffer_size=_PART_BYTES)
+        for piece in pieces:
+            writer.write(piece)
+        # Closed only when all is there: without it what was written is no blob.
+        writer.close()
 
     def stream(self, key: str, *, piece_bytes: int = _PIECE_BYTES) -> Iterator[bytes]:
         """Read in pieces. Raises NotFound at once, not with the first piece."""
