@@ -22,6 +22,7 @@
     │   │   └── RateLimited        too many requests in a minute
     │   ├── OverCostCap            a call that may cost more than is allowed
     │   ├── NoFittingLane          no engine here may read it
+    │   ├── BadQuery               an analyst's SQL that the database refuses
     │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
@@ -180,6 +181,12 @@ class NoFittingLane(RequestError):
     """The lanes that take such work may not read it: its length is beyond what their precision is trusted with."""
 
     code = "no_fitting_lane"
+
+
+class BadQuery(RequestError):
+    """The database refuses an analyst's query, or its answer cannot be written as asked."""
+
+    code = "bad_query"
 
 
 class BrokenRule(RequestError):
