@@ -61,7 +61,7 @@ class Held:
 
     jobs: list[tuple[str, Route]] = field(default_factory=list)
 
-    def publish(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool) -> bool:
+    def publish(self, job_id: str, stage: Stage, route: Route | None, *, hot: bool, marked: bool = False) -> bool:
         if stage is Stage.INFER and route is not None:
             self.jobs.append((job_id, route))
         return True
@@ -142,7 +142,7 @@ class Worker:
         for job_id in names:
             claim = self._use.store.claim(job_id, Stage.INFER, worker="bench", lease_s=60)
             assert claim is not None, f"{job_id} does not wait for its reading"
-            with suppress(StaleAttempt):
+            with suppress(StaleAttempt), self._use.leases.held(claim):
                 infer(claim, self._use)
             self._use.store.give_back(claim, reason="only listened", delay_s=0, counts=False)
         self._use.engine.close()
