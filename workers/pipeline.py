@@ -69,6 +69,7 @@ def infer(claim: Claim, use: Services) -> None:
     shown = fit(prepared, _budget(profile, terms.room))
     config = replace(_extract_config(claim, claim.route, use), objections=objections)
     extraction = _shared(claim, shown.parts, profile, use)
+    terms = replace(terms, output_tokens=config.max_tokens or terms.output_tokens)
     with charged(claim, shown.parts if extraction is None else (), terms, use) as bill:
         if extraction is None:
             with watched(claim, use):
@@ -234,9 +235,19 @@ def _objections(claim: Claim, profile: Profile, use: Services) -> Objections:
 
 def _terms(claim: Claim, chosen: Route, tokens: int, objections: Objections, use: Services) -> Terms:
     """On which lane, and in prompts of what length, a document of so many tokens is read."""
-    profile, count = get(use.profiles, claim.profile), counter(use.tokenizer)
+    profile = get(use.profiles, claim.profile)
+    return agree(claim.tenant, chosen, tokens, _beside(profile, objections, use), profile, use)
+
+
+def _beside(profile: Profile, objections: Objections, use: Services) -> int:
+    """Tokens of a prompt beside the document; those of the usual prompt are counted once a process."""
+    if not objections and profile.name in use.overheads:
+        return use.overheads[profile.name]
+    count = counter(use.tokenizer)
     beside = overhead(profile, lambda text: count([text])[0], objections)
-    return agree(claim.tenant, chosen, tokens, beside, profile, use)
+    if not objections:
+        use.overheads[profile.name] = beside
+    return beside
 
 
 def _budget(profile: Profile, room: int) -> Budget:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from pathlib import Path
@@ -63,6 +63,8 @@ class Services:
 
     settings: Settings
     engine: EngineThread | None = None
+    #: Tokens of a profile's prompt beside the document.
+    overheads: dict[str, int] = field(default_factory=dict)
 
     @cached_property
     def database(self) -> Database:
