@@ -45,6 +45,7 @@ _TITLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("annex", re.compile(rf"(?:附[录件]|appendix|annex|exhibit)\s*({NUMERAL}|[A-Z]\b)", re.I)),
 )
 _HEADING: Final = "## "
+_EDGES: Final = (BlockKind.HEADER, BlockKind.FOOTER)
 _NUMBERED: Final = re.compile(rf"[（(]?({NUMERAL})[)）、.．]\s*\D")
 _SECTION: Final = re.compile(r"([一二三四五六七八九十]{1,3})、")
 
@@ -130,14 +131,9 @@ def _bare(text: str) -> str:
 
 def _printed_numbers(pages: Sequence[Page]) -> Mapping[int, int]:
     """For each page number that is printed the page that it is printed on, if they are printed at all."""
-    printed: dict[int, int] = {}
-    for page in pages:
-        for block in page.blocks:
-            if block.kind in (BlockKind.HEADER, BlockKind.FOOTER) and is_page_number(block.printed.text):
-                digits = re.search(r"\d+", block.printed.text)
-                if digits:
-                    printed.setdefault(int(digits[0]), page.number)
-    return printed
+    edges = ((page.number, block.printed.text) for page in pages for block in page.blocks if block.kind in _EDGES)
+    digits = ((number, re.search(r"\d+", text)) for number, text in edges if is_page_number(text))
+    return {int(found[0]): number for number, found in reversed([*digits]) if found}
 
 
 # ---------------------------------------------------------------- what a part needs
