@@ -124,8 +124,8 @@ def works(count: int, seed: int) -> list[Work]:
 
 
 def _bounded(kinds: list[Kind], count: int) -> Iterator[Kind]:
-    """No more poison than a hundredth: each takes three workers with it."""
-    left = count // 100
+    """Little poison: each takes three workers with it."""
+    left = count // 250
     for kind in kinds:
         if kind.name == "poison":
             left -= 1

@@ -144,6 +144,9 @@ def parse_json(prepared: object) -> str:
 @main.command()
 def worker(kind: Annotated[str, typer.Argument(help="parse, parse-hot, gpu, validate or batch")]) -> None:
     """Run one worker process."""
+    from preprocess.lazy_layout import leave_layout_for_later
+
+    leave_layout_for_later()
     from workers import run
 
     if kind not in run.RUN:
