@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sqlalchemy import Connection, CursorResult, Select
+from sqlalchemy import ColumnElement, Connection, CursorResult, Select, Table, select
 from sqlalchemy.dialects.postgresql.psycopg import PGDialect_psycopg
 
 _DIALECT = PGDialect_psycopg()  # type: ignore[no-untyped-call]  # SQLAlchemy leaves it untyped
@@ -27,3 +27,9 @@ class Fixed:
         """Run it with these values, one for each name."""
         assert values.keys() == self._names, f"values for {sorted(values)}, wanted {sorted(self._names)}"
         return connection.exec_driver_sql(self._sql, {**self._constants, **values})
+
+
+def as_text(condition: ColumnElement[bool], of: Table) -> str:
+    """A condition on a row of this table whose values are all known, for a statement that is written as text."""
+    compiled = select(of).where(condition).compile(dialect=_DIALECT, compile_kwargs={"literal_binds": True})
+    return str(compiled).partition("WHERE ")[2].replace("%%", "%")

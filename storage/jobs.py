@@ -8,14 +8,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Engine, Row, Select, case, func, or_, select, tuple_, update
+from sqlalchemy import ColumnElement, Connection, Engine, Row, case, func, or_, select, tuple_, update
 
 from docmill.likeness import Likeness
 from docmill.types import (
     TERMINAL,
     Document,
     Extraction,
-    Heat,
     PreparedDocument,
     Record,
     Route,
@@ -23,14 +22,13 @@ from docmill.types import (
     Usage,
     Verdict,
 )
-from storage import finish, intake, leases, ledger, reading, rules, stages
+from storage import finish, intake, leases, ledger, lines, reading, rules, stages
 from storage.database import autocommitted, transactional
 from storage.events import record_event
-from storage.holds import is_held, waits_for_its_key
 from storage.ports import NO_HEADS, WAITS_FOR, Claim, Order, Receipt, Stage, Submission, Swept, Waiting, Waste
 from storage.rules import STAGE_OF
-from storage.schema import attempts, documents, jobs
-from storage.stages import RELEASED, route_of, seconds_since
+from storage.schema import attempts, jobs
+from storage.stages import RELEASED, route_of
 
 #: Before any job, and a moment that PostgreSQL and Python can both name.
 LONG_AGO = datetime(1970, 1, 1, tzinfo=UTC)
@@ -165,7 +163,7 @@ class JobStore:
 
     @transactional
     def waiting(self, connection: Connection, *, limit: int) -> Sequence[Waiting]:
-        return [_waiting_of(row) for row in connection.execute(_waiting_jobs(limit))]
+        return [_waiting_of(row) for row in lines.foremost(connection, limit)]
 
     @transactional
     def in_flight(self, connection: Connection) -> dict[str, int]:
@@ -251,40 +249,6 @@ class JobStore:
     def counts(self, connection: Connection) -> dict[Status, int]:
         rows = connection.execute(select(jobs.c.status, func.count()).group_by(jobs.c.status))
         return {Status(status): count for status, count in rows}
-
-
-def _waiting_jobs(limit: int) -> Select[Any]:
-    """Hot before warm before cold, then by deadline: the order in which waiting jobs get their messages.
-
-    All of what is hot comes first. Of the rest the limit takes the foremost of every queue and tenant: a long backlog
-    of one must not hide the others, whose lanes may be idle.
-    """
-    before_parse = case((or_(jobs.c.vip, jobs.c.window_s == 0), Heat.HOT), else_=Heat.COLD)
-    hottest = case(rules.HOTTEST_FIRST, value=func.coalesce(jobs.c.heat, before_parse))
-    within = func.row_number().over(
-        partition_by=(jobs.c.queue, jobs.c.tenant),
-        order_by=(hottest, jobs.c.deadline, jobs.c.created_at, jobs.c.job_id),
-    )
-    waiting = (
-        select(jobs.c.job_id, hottest.label("hottest"), within.label("turn"))
-        .where(
-            jobs.c.status.in_(list(WAITS_FOR.values())),
-            jobs.c.lease_until.is_(None),
-            jobs.c.published_at.is_(None),
-            or_(jobs.c.not_before.is_(None), jobs.c.not_before <= func.now()),
-            ~is_held(),
-            ~waits_for_its_key(),
-        )
-        .subquery()
-    )
-    is_hot = waiting.c.hottest == rules.HOTTEST_FIRST[Heat.HOT]
-    foremost = select(waiting).order_by(is_hot.desc(), waiting.c.turn, waiting.c.hottest).limit(limit).subquery()
-    return (
-        select(jobs, documents.c.tokens, seconds_since(jobs.c.needed_at).label("age_s"))
-        .join(foremost, foremost.c.job_id == jobs.c.job_id)
-        .join(documents, documents.c.document_id == jobs.c.document_id)
-        .order_by(foremost.c.hottest, jobs.c.deadline, jobs.c.created_at, jobs.c.job_id)
-    )
 
 
 def _waiting_of(row: Row[Any]) -> Waiting:

@@ -7,6 +7,7 @@ from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Computed,
     Date,
     DateTime,
     Float,
@@ -185,7 +186,27 @@ jobs = Table(
     _now("updated_at"),
     _at("finished_at"),
     UniqueConstraint("document_id", "profile", "profile_version"),
+    # The line in which a job waits (storage/lines.py): all of one line are held, or none; null while it does not wait.
+    Column(
+        "line",
+        String(collation="C"),
+        Computed(
+            "CASE WHEN status IN ('received', 'queued', 'validating')"
+            " AND lease_until IS NULL AND published_at IS NULL THEN "
+            "CASE coalesce(heat, CASE WHEN vip OR window_s = 0 THEN 'hot' ELSE 'cold' END)"
+            " WHEN 'hot' THEN '0' WHEN 'warm' THEN '1' ELSE '2' END"
+            " || '/' || status || '/' || coalesce(queue, '') || '/' || coalesce(lane, '') || '/' || tenant"
+            " || '/' || coalesce(batch_id, '') END",
+            persisted=True,
+        ),
+    ),
     Index("ix_jobs_waiting", "status", "published_at", "deadline"),
+    Index("ix_jobs_line", "line", "deadline", "created_at", "job_id", postgresql_where=text("line IS NOT NULL")),
+    Index(
+        "ix_jobs_in_flight",
+        "status",
+        postgresql_where=text("published_at IS NOT NULL OR lease_until IS NOT NULL"),
+    ),
     Index("ix_jobs_lease_until", "lease_until", postgresql_where=text("lease_until IS NOT NULL")),
     Index("ix_jobs_tenant_created", "tenant", "created_at"),
     Index(
