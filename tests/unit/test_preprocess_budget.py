@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from docmill.errors import PromptTooLong
 from docmill.types import Block, BlockKind, Page, PreparedDocument, Printed, Shown, Why
 from preprocess.budget import Budget, fit
+from preprocess.conversation import is_conversation
+from preprocess.numerals import number_of
 from preprocess.references import index_of, mark, references
 from preprocess.shorten import FIRST_TOKENS, GAP
 from tests.pages import BOX, count, documents, paragraph, prepared, quick, table
@@ -193,6 +195,20 @@ def test_a_form_is_no_conversation() -> None:
     assert "Field A" in text_of(shown) and "Field T" not in text_of(shown)
 
 
+@pytest.mark.parametrize(
+    ("text", "talk"),
+    [
+        ("客户：我要转账。\n客服：请问金额？\n客户：五百万。\n客服：好的。\n客户：谢谢。", True),
+        ("Ann: hello\nBob: hi\nAnn: how much?\nBob: five million\nwhich is a lot\nAnn: fine", True),
+        ("[10:02] Ann: hello\n[10:03] Bob: hi\n[10:04] Ann: so?\n[10:05] Bob: done", True),
+        ("姓名：张伟\n证件号码：E123\n出生日期：1980年5月1日\n国籍：中国\n地址：北京", False),
+        ("Note: one.\nThe company lends.\nIt has done so.\nNote: two.\nIt will go on.", False),
+    ],
+)
+def test_a_conversation_is_known_by_speakers_who_come_again(text: str, talk: bool) -> None:
+    assert is_conversation(text.splitlines()) is talk
+
+
 def test_the_first_512_tokens_are_the_last_to_go() -> None:
     shown = shortened(long_report(), 800)
     assert shown is not None
@@ -279,3 +295,21 @@ def test_a_note_below_a_numbered_section_is_found_by_both_numbers() -> None:
     shown = fit(prepared([first, second, third]), Budget(160))
     assert shown.parts[0].referred == (3,)
     assert "5,280,000.00" in shown.parts[0].text and "库存现金" not in shown.parts[0].text
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("12", 12),
+        ("１２", 12),
+        ("十二", 12),
+        ("二十", 20),
+        ("二十三", 23),
+        ("一百零五", 105),
+        ("〇", 0),
+        ("B", None),
+        ("", None),
+    ],
+)
+def test_small_numbers_are_read_in_all_their_spellings(text: str, number: int | None) -> None:
+    assert number_of(text) == number
