@@ -21,8 +21,10 @@ import psutil
 import psycopg
 from psycopg.rows import dict_row
 from redis import Redis
+from sqlalchemy import NullPool, create_engine
 
 from docmill.types import TERMINAL
+from storage.ledger import Imbalance, check
 from tests.pdfs import text_pdf
 from workers.celery_app import queue
 from workers.local import Address, read_address
@@ -300,3 +302,11 @@ def one_result_each(stack: Stack, job_ids: Sequence[str]) -> None:
         list(job_ids),
     )
     assert not unpaid, unpaid
+    uneven = unbalanced(stack)
+    assert not uneven, uneven
+
+
+def unbalanced(stack: Stack) -> list[Imbalance]:
+    """What ledger and attempts do not agree on."""
+    with create_engine(stack.address.database_url, poolclass=NullPool).connect() as connection:
+        return check(connection)
