@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from decimal import Decimal
 from typing import Any
 
 from sqlalchemy import RowMapping
@@ -146,6 +147,6 @@ def _ours(row: dict[str, Any]) -> dict[str, Any]:
         "verdict": row["verdict"],
         "findings": row["findings"],
         "shared": not row["fresh"],
-        "cost_usd": f"{row['cost_usd'] if row['fresh'] else 0:f}",
+        "cost_usd": f"{row['cost_usd'] if row['fresh'] else Decimal(0):f}",
         "links": {"self": f"/v1/jobs/{row['job_id']}", "result": f"/v1/jobs/{row['job_id']}/result"},
     }

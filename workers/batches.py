@@ -40,8 +40,9 @@ PURGED_AT_ONCE = 200
 class Runner:
     """Steps every batch that is not over; `run` does so until it is told to stop."""
 
-    def __init__(self, use: Services) -> None:
+    def __init__(self, use: Services, *, looking: float = LOOKING) -> None:
         self._use = use
+        self._looking = looking
         self._look_at: dict[str, float] = {}
         self._purge_at = 0.0
 
@@ -57,7 +58,7 @@ class Runner:
         try:
             for batch_id in self._use.batches.live():
                 busy |= self._step(batch_id)
-            self._purge()
+            self._purge_now_and_then()
         except Exception as error:
             say(log, "tick_failed", level=logging.ERROR, error=True, why=error)
         return busy
@@ -152,15 +153,17 @@ class Runner:
         ended = self._use.lines.settle(batch, limit=ENDED_AT_ONCE)
         if ended < ENDED_AT_ONCE:
             now = time.monotonic()
-            self._look_at[batch["batch_id"]] = now + (now - began) / LOOKING
+            self._look_at[batch["batch_id"]] = now + (now - began) / self._looking
         return ended
 
-    def _purge(self) -> None:
-        """Remove bytes that nobody needs."""
-        if time.monotonic() < self._purge_at:
-            return
+    def _purge_now_and_then(self) -> None:
+        if time.monotonic() >= self._purge_at:
+            self._purge_at = time.monotonic() + PURGE_S
+            self.purge()
+
+    def purge(self) -> None:
+        """Remove bytes that nobody needs: of deleted files, of parts whose upload is over."""
         use = self._use
-        self._purge_at = time.monotonic() + PURGE_S
         for rows, key, forget in (
             (use.files.unneeded(limit=PURGED_AT_ONCE), "file_id", use.files.mark_purged),
             (use.files.loose_parts(limit=PURGED_AT_ONCE), "part_id", use.files.forget_parts),
