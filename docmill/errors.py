@@ -238,9 +238,13 @@ class SystemFault(DocmillError):
 
 
 class EngineUnavailable(SystemFault):
-    """The engine refused, reset the connection or is overloaded."""
+    """The engine refused, reset the connection or is overloaded; it may say after how long to come back."""
 
     code = "engine_unavailable"
+
+    def __init__(self, *words: object, retry_after_s: float = 0.0) -> None:
+        super().__init__(*words)
+        self.retry_after_s = retry_after_s
 
 
 class EngineDead(SystemFault):

@@ -172,7 +172,8 @@ def _settle(policy: Policy, error: Exception, claim: Claim, use: Services) -> No
     elif tries >= policy.tries:
         use.store.fail(claim, code=code_of(error), reason=reason)
     else:
-        use.store.give_back(claim, reason=reason, delay_s=policy.delay_s * tries, counts=True)
+        asked_s = error.retry_after_s if isinstance(error, EngineUnavailable) else 0.0
+        use.store.give_back(claim, reason=reason, delay_s=max(asked_s, policy.delay_s * tries), counts=True)
 
 
 def route_claim(claim: Claim, tokens: int, use: Services) -> Route:

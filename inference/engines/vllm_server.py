@@ -13,6 +13,8 @@ import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
 
 import httpx
@@ -25,6 +27,8 @@ from inference.lanes import MOST_AT_ONCE, Lane
 from inference.loops import LOOP, STEP_TOKENS, LoopWatch
 
 CONNECT_S = 5.0
+#: A server that asks for more patience than this is asked again all the same.
+LONGEST_WAIT_S = 300.0
 _ABOUT_LENGTH = ("maximum context length", "longer than the maximum model length", "max_model_len", "is too large")
 _DONE = "[DONE]"
 _GAUGES = {
@@ -131,7 +135,8 @@ class ServerEngine:
 
 async def _read(response: httpx.Response, answer: _Answer, request: Request) -> Completion:
     if response.status_code != httpx.codes.OK:
-        return _refused(request, response.status_code, (await response.aread()).decode(errors="replace"))
+        words = (await response.aread()).decode(errors="replace")
+        return _refused(request, response.status_code, words, retry_after_s=_retry_after_s(response))
     async for event in _events(response):
         if "error" in event:
             return _refused(request, *_error_of(event))
@@ -228,14 +233,26 @@ def body_of(request: Request, model: str) -> dict[str, Any]:
     return body
 
 
-def _refused(request: Request, status: int, body: str) -> Completion:
+def _refused(request: Request, status: int, body: str, *, retry_after_s: float = 0.0) -> Completion:
     """An answer other than 200: an empty completion for a grammar that does not compile, an error for the rest."""
     said = f"request {request.request_id}: the server answered {status}: {body[:300] or 'nothing'}"
     if status == httpx.codes.BAD_REQUEST and any(words in body for words in _ABOUT_LENGTH):
         raise PromptTooLong(f"{said}; split the document or take a lane with more context")
     if status == httpx.codes.BAD_REQUEST and "grammar" in body.lower():
         return Completion("", "error", 0, 0, 0, 0.0, 0.0, 0.0)
-    raise EngineUnavailable(said)
+    raise EngineUnavailable(said, retry_after_s=retry_after_s)
+
+
+def _retry_after_s(response: httpx.Response) -> float:
+    """Seconds of the Retry-After header, which may be a date too; 0 where there is none or it says nothing."""
+    said = response.headers.get("Retry-After", "").strip()
+    if said.isdecimal():
+        return min(float(said), LONGEST_WAIT_S)
+    try:
+        wait = parsedate_to_datetime(said) - datetime.now(UTC)
+    except (ValueError, TypeError):
+        return 0.0
+    return min(max(0.0, wait.total_seconds()), LONGEST_WAIT_S)
 
 
 def _error_of(event: Mapping[str, Any]) -> tuple[int, str]:

@@ -6,6 +6,8 @@ import socket
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 from typing import Any
 
 import httpx
@@ -44,6 +46,8 @@ class Server:
 
     def __init__(self, complete: bytes | Handler, **answers: bytes) -> None:
         self._complete = complete
+        #: What every other completion gets instead.
+        self.every_other: bytes | Handler | None = None
         self._answers = {
             "/v1/models": response(200, json.dumps(MODELS).encode()),
             "/version": response(200, b'{"version": "0.32.0"}'),
@@ -66,10 +70,12 @@ class Server:
             writer.write(self._answers.get(path, response(404, b"not here")))
             return
         self.bodies.append(json.loads(body))
-        if isinstance(self._complete, bytes):
-            writer.write(self._complete)
+        other = self.every_other if len(self.bodies) % 2 == 0 else None
+        complete = self._complete if other is None else other
+        if isinstance(complete, bytes):
+            writer.write(complete)
             return
-        await self._complete(path, body, writer)
+        await complete(path, body, writer)
         await reader.read()
         self.hung_up.set()
 
@@ -92,7 +98,8 @@ async def reset(path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
 
 
 def request(**changes: Any) -> Request:
-    return Request("r1", "system", "user", 16, **{"deadline_s": 10.0, **changes})
+    given = {"request_id": "r1", "max_tokens": 16, "deadline_s": 10.0, **changes}
+    return Request(system="system", user="user", **given)
 
 
 def with_server(server: Server, work: Callable[[ServerEngine], Coroutine[Any, Any, Any]]) -> Any:
@@ -142,6 +149,66 @@ def test_the_engine_says_what_the_server_said_of_itself() -> None:
 def test_an_overloaded_server_is_unavailable(status: int) -> None:
     with pytest.raises(EngineUnavailable, match=f"answered {status}: come back later"):
         answered(response(status, b"come back later"))
+
+
+def overloaded(status: int, retry_after: str) -> bytes:
+    head = f"HTTP/1.1 {status} X\r\nRetry-After: {retry_after}\r\nContent-Length: 4\r\nConnection: close\r\n\r\n"
+    return f"{head}busy".encode()
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize(
+    ("said", "low", "high"),
+    [
+        ("7", 7, 7),
+        ("86400", 300, 300),
+        (format_datetime(datetime.now(UTC) + timedelta(hours=20), usegmt=True), 300, 300),
+        ("Thu, 01 Jan 1970 00:00:00 GMT", 0, 0),
+        ("soon", 0, 0),
+    ],
+    ids=["seconds", "too many seconds", "a date", "a date that is over", "nonsense"],
+)
+def test_an_overloaded_server_may_say_when_to_come_back(status: int, said: str, low: float, high: float) -> None:
+    with pytest.raises(EngineUnavailable, match="busy") as refused:
+        answered(overloaded(status, said))
+    assert low <= refused.value.retry_after_s <= high
+
+
+async def half_then_reset(path: str, body: bytes, writer: asyncio.StreamWriter) -> None:
+    await silence(path, body, writer)
+    writer.write(f"data: {json.dumps(CHUNK)}\n\n".encode())
+    await writer.drain()
+    writer.transport.abort()
+
+
+def test_a_connection_that_is_reset_in_the_middle_of_an_answer_is_unavailable() -> None:
+    with pytest.raises(EngineUnavailable, match="did not answer|ended before the answer did"):
+        answered(half_then_reset)
+
+
+FAULTS: dict[str, bytes | Handler] = {
+    "429": response(429, b"busy"),
+    "503": response(503, b"busy"),
+    "garbage": b"nonsense\r\n\r\n",
+    "half a stream": stream(CHUNK, done=False),
+    "reset": reset,
+    "reset half way": half_then_reset,
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=FAULTS)
+def test_a_fault_is_of_its_own_request_alone_and_the_engine_goes_on(fault: bytes | Handler) -> None:
+    async def work(engine: ServerEngine) -> list[Any]:
+        sent = [request(request_id=f"r{number}") for number in range(8)]
+        first = await asyncio.gather(*(engine.submit(one) for one in sent), return_exceptions=True)
+        server.every_other = None
+        return [*first, await engine.submit(sent[0])]
+
+    server = Server(stream(CHUNK, LAST, USAGE))
+    server.every_other = fault
+    *answers, last = with_server(server, work)
+    assert sorted(type(one).__name__ for one in answers) == ["Completion"] * 4 + ["EngineUnavailable"] * 4
+    assert last.finish_reason == "stop"
 
 
 def test_a_reset_connection_is_unavailable() -> None:
