@@ -96,13 +96,16 @@ async def answer(engine: LocalEngine, case: Case, mode: str, tally: Tally) -> No
 async def measure(cases: Sequence[Case], settings: LocalSettings, *, speed_too: bool) -> tuple[dict[str, Tally], Any]:
     """Both modes on each batch of documents in turn: a load on the machine meets both."""
     engine = await LocalEngine.open(settings)
-    tallies = {mode: Tally() for mode in MODES}
+    tallies, began = {mode: Tally() for mode in MODES}, time.monotonic()
     try:
         for at in range(0, len(cases), settings.max_num_seqs):
             for mode, tally in tallies.items():
                 batch = cases[at : at + settings.max_num_seqs]
                 await asyncio.gather(*(answer(engine, case, mode, tally) for case in batch))
-            print(f"{min(at + settings.max_num_seqs, len(cases))} of {len(cases)} documents, {time.monotonic():.0f} s")
+            read = min(at + settings.max_num_seqs, len(cases))
+            invented = ", ".join(f"{mode} {tally.count('invented')} invented" for mode, tally in tallies.items())
+            print(f"{read} of {len(cases)} documents in {time.monotonic() - began:.0f} s: {invented}", flush=True)
+        _show_values(tallies, len(cases))
         return tallies, await speed(engine, settings.model) if speed_too else []
     finally:
         await engine.close()
@@ -128,12 +131,15 @@ def main() -> int:
     return _report(tallies, timings, len(cases))
 
 
-def _report(tallies: dict[str, Tally], timings: Sequence[Sequence[Any]], documents: int) -> int:
+def _show_values(tallies: dict[str, Tally], documents: int) -> None:
     show(f"{documents} documents", ["decoding", *_ENDED, "others"], [_ends(*one) for one in tallies.items()])
     kinds = sorted({value.kind for tally in tallies.values() for value in tally.values})
     rows = [_row(mode, tally, kind) for kind in (*kinds, None) for mode, tally in tallies.items()]
     columns = ["field", "decoding", "values", "not as printed", "invented", "right", "right null", "boxed"]
     show("What was printed", columns, rows)
+
+
+def _report(tallies: dict[str, Tally], timings: Sequence[Sequence[Any]], documents: int) -> int:
     if timings:
         show("16 at once, a constraint of its own for each", COLUMNS, timings)
     details = {mode: {"ended": tally.ended, "values": tally.values} for mode, tally in tallies.items()}

@@ -68,7 +68,8 @@ def documents(count: int, seed: int = 7) -> Iterator[Planted]:
         truth = _truth(facts)
         wanted = _ASKED[profile]
         asked = {name: truth[name] for name in wanted}
-        yield Planted(f"{facts.language}-{number:04}", facts.language, profile, _draw(facts, number), asked)
+        name = f"{facts.language}-{number:04}"
+        yield Planted(name, facts.language, profile, _draw(facts, profile, name), asked)
 
 
 _ASKED: Final = {"loan-terms": ("amount", "date", "evidence"), "loan-parties": ("company", "contract", "rate", "item")}
@@ -94,7 +95,7 @@ def _facts(rng: random.Random, language: str, number: int) -> _Facts:
     rate = rng.randrange(310, 690)
     signed = date(2024, 1, 1) + timedelta(rng.randrange(600))
     serial = rng.randrange(1000, 9999)
-    order = list(range(8))
+    order = list(range(6))
     rng.shuffle(order)
     items = rng.sample(_COLLATERAL[language], 3)
     return _Facts(
@@ -145,29 +146,21 @@ def _dated(day: date, language: str) -> str:
 _WORDS: Final[Mapping[str, Mapping[str, Any]]] = {
     "en": {
         "title": "Loan agreement",
-        "pairs": (
-            "Borrower",
-            "Guarantor",
-            "Contract no.",
-            "Previous contract no.",
-            "Loan amount",
-            "Previous amount",
-            "Annual rate",
-            "Penalty rate",
+        "loan-terms": ("Loan amount", "Previous amount", "Signing date", "Due date"),
+        "loan-parties": (
+            *("Borrower", "Guarantor", "Contract no.", "Previous contract no."),
+            *("Annual rate", "Penalty rate"),
         ),
-        "dates": ("Signing date", "Due date"),
         "money": "USD {}",
-        "evidence": "The lender pays out the loan amount of USD {} in one sum once the guarantee limit of USD {} is in "
-        "force, and not before the registration of the collateral.",
+        "evidence": "The lender pays the loan amount of USD {} in one sum once the guarantee of USD {} is in force.",
         "head": ("Collateral", "Value in USD"),
     },
     "zh": {
         "title": "借款合同",
-        "pairs": ("借款人", "担保人", "合同编号", "原合同编号", "借款金额", "原借款金额", "年利率", "罚息利率"),
-        "dates": ("签署日期", "到期日期"),
+        "loan-terms": ("借款金额", "原借款金额", "签署日期", "到期日期"),
+        "loan-parties": ("借款人", "担保人", "合同编号", "原合同编号", "年利率", "罚息利率"),
         "money": "{}元",
-        "evidence": "贷款人在抵押登记办理完毕且担保限额人民币{1}元生效之后，将借款金额人民币{0}元一次性划入借款人开立的"
-        "结算账户，借款人不得挪作他用。",
+        "evidence": "贷款人在担保限额人民币{1}元生效之后，将借款金额人民币{0}元一次性划入借款人账户。",
         "head": ("抵押物", "评估价值（元）"),
     },
 }
@@ -178,21 +171,26 @@ def _evidence(facts: _Facts) -> str:
     return sentence.format(facts.show(facts.amounts[0]), facts.show(facts.amounts[2]))
 
 
-def _draw(facts: _Facts, number: int) -> bytes:
+def _draw(facts: _Facts, profile: str, name: str) -> bytes:
+    """What the profile asks for, its look-alikes, and no more: on a CPU, reading takes the time."""
     words = _WORDS[facts.language]
     sheet = Sheet(language=facts.language)
     sheet.title(words["title"])
-    sheet.pairs(_pairs(facts, words), label_width=150)
-    sheet.paragraph(_evidence(facts))
-    rows = zip(facts.collateral, map(facts.show, facts.amounts[2:]), strict=True)
-    sheet.table([words["head"], *rows], Grid((220, 140), "lr", strong_last=False))
-    return sheet.to_bytes(title=f"{facts.language}-{number}")
+    sheet.pairs(_pairs(facts, words, profile), label_width=150)
+    if profile == "loan-terms":
+        sheet.paragraph(_evidence(facts))
+    else:
+        rows = zip(facts.collateral, map(facts.show, facts.amounts[2:]), strict=True)
+        sheet.table([words["head"], *rows], Grid((220, 140), "lr", strong_last=False))
+    return sheet.to_bytes(title=name)
 
 
-def _pairs(facts: _Facts, words: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Labels and values; in half of the documents the look-alike comes first."""
+def _pairs(facts: _Facts, words: Mapping[str, Any], profile: str) -> list[tuple[str, str]]:
+    """Labels and values, the same pairs in another order each time: often the look-alike comes first."""
     money = [facts.show(words["money"].format(amount)) for amount in facts.amounts[:2]]
-    values = [*facts.companies, *facts.contracts, *money, *map(facts.show, facts.rates)]
-    shown = [pair for pair in zip(words["pairs"], values, strict=True)]
-    dated = list(zip(words["dates"], map(facts.show, facts.dates), strict=True)) if facts.dated else []
-    return [shown[place] for place in facts.order] + dated
+    if profile == "loan-terms":
+        values = [*money, *map(facts.show, facts.dates)] if facts.dated else money
+    else:
+        values = [*facts.companies, *facts.contracts, *map(facts.show, facts.rates)]
+    shown = list(zip(words[profile], values, strict=False))
+    return [shown[place] for place in facts.order if place < len(shown)]
