@@ -51,8 +51,10 @@ def asking(
             # A stream is a statement of its own in the protocol: a second one after a semicolon is refused.
             rows = cursor.stream(statement.encode(), values, size=BATCH_ROWS)
             first = next(rows, None)
-            described = cursor.description or ()
-            yield Answer(tuple(Column(one.name, one.type_code) for one in described), _all(first, rows))
+            # A stream without a row does not say its columns.
+            told = cursor if first is not None else connection.execute(statement.encode(), values, prepare=True)
+            columns = tuple(Column(one.name, one.type_code) for one in told.description or ())
+            yield Answer(columns, _all(first, rows))
         except psycopg.Error as error:
             raise BadQuery(_told(error)) from error
 

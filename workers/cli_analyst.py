@@ -1,10 +1,11 @@
-"""`docmill query|export|search|history|analyst`: the results database for those who read it. No result is changed here."""
+"""`docmill query|export|search|history|analyst`: the results database for those who read it."""
 
 from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
@@ -36,7 +37,7 @@ def query(statement: Statement, limit: Limit = 1000, timeout: Timeout = 60.0) ->
     """Run a read-only query on the analysts' views and print its answer as a table."""
     from storage.queries import asking
 
-    with asking(_database(), statement, timeout_s=timeout) as answer:
+    with _database() as database, asking(database, statement, timeout_s=timeout) as answer:
         rows = list(islice(answer.rows, limit + 1))
         _show([column.name for column in answer.columns], rows[:limit])
     if len(rows) > limit:
@@ -58,7 +59,7 @@ def export(
 
     kind, packed = form or _format_of(out), _PACKED.get(out.suffix, Compression.NONE)
     statement, values = _statement(source, tenant)
-    with asking(_database(), statement, values, timeout_s=timeout) as answer:
+    with _database() as database, asking(database, statement, values, timeout_s=timeout) as answer:
         written = _into(out, lambda target: write(answer, target, kind, packed))
     _err.print(f"{written.rows} rows, {written.bytes} bytes in {out}")
 
@@ -79,7 +80,10 @@ def search(
         ORDER BY ts_rank(terms, docmill_query(%(words)s)) DESC, document_id, page
         LIMIT %(limit)s
     """
-    with asking(_database(), statement, {"words": words, "tenant": tenant or None, "limit": limit}) as answer:
+    with (
+        _database() as database,
+        asking(database, statement, {"words": words, "tenant": tenant or None, "limit": limit}) as answer,
+    ):
         _show(_FOUND, [(*row[:-1], _marked(row[-1])) for row in answer.rows])
 
 
@@ -96,7 +100,7 @@ def history(
             AND (document_id, profile) = (SELECT document_id, profile FROM v_latency WHERE job_id = %(job_id)s)
         ORDER BY no
     """
-    with asking(_database(), statement, {"job_id": job_id, "path": path}) as answer:
+    with _database() as database, asking(database, statement, {"job_id": job_id, "path": path}) as answer:
         rows = list(answer.rows)
     if not rows:
         _err.print(f'{job_id} has no value at {path}; `docmill query "SELECT path FROM v_fields"` lists them')
@@ -108,10 +112,11 @@ def analyst(name: Annotated[str, typer.Argument(help="Login name; an existing on
     """Make a database login that reads the views and nothing else; prints its URL, with the password, once."""
     from storage.queries import make_analyst, url_for
 
-    database, password = _database(), secrets.token_urlsafe(24)
-    with database.begin() as connection:
-        make_analyst(connection, name, password)
-    typer.echo(url_for(database, name, password))
+    password = secrets.token_urlsafe(24)
+    with _database() as database:
+        with database.begin() as connection:
+            make_analyst(connection, name, password)
+        typer.echo(url_for(database, name, password))
 
 
 def register(main: typer.Typer) -> None:
@@ -120,13 +125,18 @@ def register(main: typer.Typer) -> None:
         main.command()(command)
 
 
-def _database() -> Engine:
+@contextmanager
+def _database() -> Iterator[Engine]:
     from storage.database import connect
     from workers.cli import use_running_stack
     from workers.settings import settings
 
     use_running_stack()
-    return connect(settings().database_url)
+    database = connect(settings().database_url)
+    try:
+        yield database
+    finally:
+        database.dispose()
 
 
 def _format_of(out: Path) -> Format:
