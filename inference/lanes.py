@@ -20,6 +20,8 @@ from inference.recycle import Recycle
 BUILT_IN = Path(__file__).parent / "lanes.yaml"
 #: More requests at once than this make every one of them slow on one GPU.
 MOST_AT_ONCE = 20
+#: Requests that wait inside an engine for the next free slot: the way to the next job takes longer than one step.
+SPARE = 4
 
 #: How precisions begin that lose nothing; "none" is that of an engine without a model.
 _WHOLE = ("fp16", "float16", "bf16", "bfloat16", "fp32", "float32", "auto", "none")
@@ -91,6 +93,11 @@ class Lane:
     speculative: NGram | None = None
     scheduling: Literal["priority", "fcfs"] = "priority"
     recycle: Recycle = field(default_factory=Recycle)
+
+    @property
+    def threads(self) -> int:
+        """Of its worker. The spare ones hold what the engine begins in the same step in which a slot is free."""
+        return self.max_num_seqs if self.engine == "stub" else min(MOST_AT_ONCE, self.max_num_seqs + SPARE)
 
     @property
     def quantized(self) -> bool:

@@ -60,13 +60,13 @@ def validate_worker(use: Services) -> None:
 
 
 def gpu_worker(use: Services) -> None:
-    """The engine first, then one thread for each of its slots, so that its batches stay full."""
+    """The engine first, then threads for its slots and a few more, so that its batches stay full."""
     lane = use.lane(use.settings.lane)
     use.engine = start_engine(lane, use)
     Reporter(use.engine, use.watch, use.redis, lane=lane.name, worker=use.worker).start()
     EngineLife(use.engine, lane, use).begin()
     try:
-        _celery(f"gpu-{lane.name}", queues_of(lane, use.lanes), "threads", lane.max_num_seqs, use)
+        _celery(f"gpu-{lane.name}", queues_of(lane, use.lanes), "threads", lane.threads, use)
     finally:
         use.engine.close()
 

@@ -105,6 +105,12 @@ def test_a_plain_lane_has_its_gpus_for_itself_with_cache_and_priorities(tmp_path
     assert "CUDA_VISIBLE_DEVICES" not in environment(LocalSettings.of(lane))
 
 
+def test_a_worker_has_a_few_threads_more_than_its_engine_has_slots() -> None:
+    assert [Lane("a", "m", "vllm_local", "fp16", 4096, max_num_seqs=slots).threads for slots in (1, 16, 18)] == [
+        *(5, 20, 20)
+    ]
+
+
 @pytest.mark.parametrize(
     ("line", "words"),
     [
