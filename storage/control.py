@@ -11,10 +11,11 @@ from sqlalchemy.dialects.postgresql import insert
 
 from docmill.types import Heat, Status
 from storage import holds
+from storage.control_schema import ladder
 from storage.database import transactional
 from storage.events import record_event
 from storage.holds import Held, Hold, Scope
-from storage.schema import documents, jobs, ladder
+from storage.schema import documents, jobs
 
 #: The row of the one ladder.
 _LADDER = 1

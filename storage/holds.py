@@ -15,9 +15,10 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, exists, func, or
 from sqlalchemy.dialects.postgresql import insert
 
 from docmill.types import TERMINAL, Status
+from storage.control_schema import holds
 from storage.events import record_event
 from storage.ports import WAITS_FOR
-from storage.schema import holds, jobs
+from storage.schema import jobs
 
 
 class Scope(StrEnum):

@@ -15,8 +15,9 @@ from sqlalchemy import Connection, select, text, update
 
 from docmill.codec import pack, unpack
 from docmill.likeness import Facts, Likeness, differences, jaccard
+from storage.likeness_schema import likenesses
 from storage.rules import SAME_TEXT, SIMILAR
-from storage.schema import documents, likenesses
+from storage.schema import documents
 
 #: Documents of a band that are looked at: as many with the same facts, and as many others.
 LOOKED_AT: Final = 16

@@ -113,25 +113,6 @@ documents = Table(
     UniqueConstraint("tenant", "sha256"),
 )
 
-minhash_bands = Table(
-    "minhash_bands",
-    metadata,
-    Column("tenant", String, primary_key=True),
-    Column("band", BigInteger, primary_key=True),
-    # Of the document's facts: repeats are found without a look at the other documents of their template.
-    Column("fingerprint", BigInteger, primary_key=True),
-    Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
-)
-
-likenesses = Table(
-    "likenesses",
-    metadata,
-    Column("document_id", String, ForeignKey("documents.document_id"), primary_key=True),
-    Column("shingles", LargeBinary, nullable=False),
-    Column("facts", LargeBinary, nullable=False),
-    _at("indexed_at", nullable=False, server_default=func.clock_timestamp()),
-)
-
 tables = Table(
     "tables",
     metadata,
@@ -209,6 +190,7 @@ jobs = Table(
     ),
     Index("ix_jobs_lease_until", "lease_until", postgresql_where=text("lease_until IS NOT NULL")),
     Index("ix_jobs_tenant_created", "tenant", "created_at"),
+    Index("ix_jobs_created_at", "created_at"),
     Index(
         "ix_jobs_ordering_key",
         "tenant",
@@ -216,24 +198,6 @@ jobs = Table(
         "created_at",
         postgresql_where=text("ordering_key IS NOT NULL"),
     ),
-)
-
-holds = Table(
-    "holds",
-    metadata,
-    Column("scope", String, primary_key=True),
-    Column("name", String, primary_key=True),
-    Column("kind", String, nullable=False),
-    Column("reason", Text),
-    _now("since"),
-)
-
-ladder = Table(
-    "ladder",
-    metadata,
-    Column("ladder_id", Integer, primary_key=True, autoincrement=False),
-    Column("state", JSONB, nullable=False),
-    _now("updated_at"),
 )
 
 submissions = Table(
@@ -423,5 +387,8 @@ events = Table(
 # The tables of the OpenAI-shaped door stand in a module of their own and belong to the same metadata.
 import storage.batch_schema  # noqa: E402  # after `metadata`, which it needs
 import storage.bucket_schema  # noqa: E402  # likewise
+import storage.control_schema  # noqa: E402  # likewise
+import storage.likeness_schema  # noqa: E402  # likewise
 import storage.part_schema  # noqa: E402  # likewise
+import storage.probe_schema  # noqa: E402  # likewise
 import storage.text_schema  # noqa: E402, F401  # likewise

@@ -14,6 +14,7 @@ SELECT
     coalesce(sum(ledger.amount_usd) FILTER (WHERE ledger.kind IN ('settle', 'correct')), 0) AS used_usd,
     coalesce(sum(ledger.amount_usd) FILTER (WHERE ledger.kind NOT IN ('settle', 'correct')), 0) AS held_usd
 FROM ledger
+WHERE ledger.tenant <> 'docmill-probe'
 GROUP BY 1, 2, 3, 4, 5, 6;
 
 COMMENT ON VIEW v_costs IS

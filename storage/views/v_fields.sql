@@ -29,7 +29,7 @@ FROM fields
 JOIN jobs USING (job_id)
 JOIN documents ON documents.document_id = jobs.document_id
 JOIN results ON results.job_id = fields.job_id
-WHERE fields.superseded_at IS NULL;
+WHERE fields.superseded_at IS NULL AND jobs.tenant <> 'docmill-probe';
 
 COMMENT ON VIEW v_fields IS
     'One row per value of a result, with where it is printed and what read, checked and reviewed it. Results only: a job'

@@ -29,6 +29,7 @@ SELECT
     1000 * extract(EPOCH FROM jobs.finished_at - jobs.created_at)::float AS total_ms
 FROM jobs
 LEFT JOIN attempts ON attempts.job_id = jobs.job_id
+WHERE jobs.tenant <> 'docmill-probe'
 GROUP BY jobs.job_id;
 
 COMMENT ON VIEW v_latency IS

@@ -10,6 +10,7 @@ WITH versions AS (
     FROM fields
     JOIN jobs USING (job_id)
     JOIN documents ON documents.document_id = jobs.document_id
+    WHERE jobs.tenant <> 'docmill-probe'
 ),
 compared AS (
     SELECT

@@ -7,7 +7,8 @@ SELECT
     pages.text,
     pages.terms
 FROM pages
-JOIN documents USING (document_id);
+JOIN documents USING (document_id)
+WHERE documents.tenant <> 'docmill-probe';
 
 COMMENT ON VIEW v_pages IS
     'One row per page with text. Search: WHERE terms @@ docmill_query(''credit loss "net profit" 净利润'') finds pages'

@@ -37,6 +37,7 @@ rows AS (
         END AS ended_at
     FROM submissions
     LEFT JOIN jobs USING (job_id)
+    WHERE submissions.tenant <> 'docmill-probe'
 )
 SELECT
     rows.tenant,

@@ -12,7 +12,8 @@ SELECT
     reviews.decided_at
 FROM reviews
 JOIN jobs USING (job_id)
-JOIN documents ON documents.document_id = jobs.document_id;
+JOIN documents ON documents.document_id = jobs.document_id
+WHERE jobs.tenant <> 'docmill-probe';
 
 COMMENT ON VIEW v_reviews IS
     'One row per time that a result was put before a person: what waits (no decision yet) and what was decided, by whom.';
