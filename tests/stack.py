@@ -236,6 +236,17 @@ class Stack:
     def members(self, program: str) -> list[psutil.Process]:
         return list(marked(str(self.data.resolve()), program))
 
+    def stop_consuming(self, worker: str, *queues: str) -> None:
+        """Celery's own command to a worker to take no more from its queues: it lives on, and its messages wait."""
+        from celery import Celery
+
+        with Celery(broker=self.address.broker_url) as app:
+            for name in queues:
+                host = f"{worker}@{os.uname().nodename}"
+                assert app.control.cancel_consumer(name, destination=[host], reply=True, timeout=20), (
+                    f"{host} is silent"
+                )
+
     def send_again(self, stage: str, job_id: str, queue_name: str) -> None:
         """The same message once more, as a broker that lost an acknowledgement would."""
         from celery import Celery

@@ -33,6 +33,7 @@ def stack(valkey: ValkeyServer) -> Iterator[Stack]:
     lanes = home / "lanes.yaml"
     lanes.write_text(STUB_LANE.format(slots=4, delay=0.5))
     environment = {"DOCMILL_LANES": str(lanes), "DOCMILL_BROKER_URL": f"redis://127.0.0.1:{valkey.port}/0"}
+    environment["DOCMILL_STALLED_S"] = "10"
     with Stack(home, environment).running() as running:
         yield running
     forget(home)
@@ -146,6 +147,29 @@ def test_a_document_that_kills_its_worker_three_times_is_poison(stack: Stack) ->
     [row] = stack.rows("SELECT reason, lost FROM jobs WHERE job_id = %s", job_id)
     assert row["lost"] == 3
     assert row["reason"].startswith("poison")
+
+
+def test_a_worker_that_no_longer_fetches_is_started_again(stack: Stack) -> None:
+    stalled = stack.pid("validate")
+    stack.stop_consuming("validate", "validate", "control")
+    jobs = stack.submit(3, start=8500)
+    stack.wait_for(jobs)
+    one_result_each(stack, jobs)
+    assert stack.pid("validate") != stalled
+
+
+def test_a_full_disk_fails_no_document(stack: Stack) -> None:
+    """A file stands where the folder of parsed documents should be, as good as a disk without room."""
+    prepared, aside = stack.data / "blobs" / "prepared", stack.data / "aside"
+    prepared.rename(aside)
+    prepared.write_text("")
+    jobs = stack.submit(2, start=8600)
+    waits = "SELECT 1 FROM attempts WHERE outcome = 'given_back' AND reason LIKE '%%store of bytes%%' AND job_id = %s"
+    until(lambda: all(stack.rows(waits, job_id) for job_id in jobs), 60, "both to be given back")
+    prepared.unlink()
+    aside.rename(prepared)
+    stack.wait_for(jobs)
+    one_result_each(stack, jobs)
 
 
 def test_cold_work_waits_while_hot_work_is_read(stack: Stack) -> None:
