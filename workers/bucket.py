@@ -1,40 +1,59 @@
-"""The bucket door: files in the inbox that have settled are submitted, once for each version of a file."""
+"""The bucket door: files in the inbox, a folder or an S3 bucket, are submitted, once for each version of a file."""
 
 from __future__ import annotations
 
-import logging
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
-from docmill.errors import QuotaExceeded, RequestError
-from docmill.log import logger, say
-from docmill.types import Source
-from ingest.folder import InboxFile, Misplaced, Seen, read, scan
+from docmill.errors import QuotaExceeded
+from ingest.folder import InboxFile, Seen, read, scan
 from storage import inbox
-from storage.ports import Submission
-from workers.intake import submit
+from workers import bucket_objects
+from workers.arrivals import enter, refuse_misplaced
 from workers.services import Services
-
-log = logger("bucket")
 
 #: Files of one tick: the worker that scans also dispatches and checks, and must not be away for long.
 TAKE_AT_ONCE = 100
 
 
 def tick(use: Services) -> None:
-    """One look at the inbox: observe, submit what is ready, record what stands in the wrong place."""
-    folder = use.settings.inbox
-    if not folder.is_dir():
-        return
+    """One look at the inbox."""
+    folder = use.settings.inbox_folder
+    if folder is None:
+        bucket_objects.tick(use)
+    elif folder.is_dir():
+        scan_folder(folder, use)
+
+
+def scan_folder(folder: Path, use: Services) -> None:
+    """Observe, submit what is ready, record what stands in the wrong place."""
     with use.database.begin() as connection:
         seen, taken = inbox.load(connection, Seen)
     look = scan(folder, seen, time.time(), use.settings.settle_s)
-    new = [file for file in look.ready if taken.get(file.key) != file.etag]
-    done = [file for file in new[:TAKE_AT_ONCE] if take(file, use)]
+    done = take_some([file for file in look.ready if taken.get(file.key) != file.etag], use)
     with use.database.begin() as connection:
         inbox.save(connection, look.observed)
         inbox.mark_taken(connection, [file.key for file in done])
     for misplaced in look.misplaced:
-        _refuse_misplaced(misplaced, use)
+        refuse_misplaced(misplaced.key, "misplaced", misplaced.reason, use)
+
+
+def take_some(files: Sequence[InboxFile], use: Services) -> list[InboxFile]:
+    """Submit files until there are enough for one tick. Those of a tenant over its quota wait, and hold up nobody."""
+    done: list[InboxFile] = []
+    must_wait: set[str] = set()
+    for file in files:
+        if file.tenant in must_wait:
+            continue
+        try:
+            done += [file] if take(file, use) else []
+        except QuotaExceeded:
+            must_wait.add(file.tenant)
+        if len(done) >= TAKE_AT_ONCE:
+            break
+    return done
 
 
 def take(file: InboxFile, use: Services) -> bool:
@@ -42,25 +61,15 @@ def take(file: InboxFile, use: Services) -> bool:
     data = read(file, use.settings.max_bytes)
     if data is None:
         return False
-    try:
-        submit(
-            data,
-            name=file.key,
-            tenant=file.tenant,
-            profile_name=file.profile,
-            source=Source.BUCKET,
-            use=use,
-            etag=file.etag,
-        )
-    except QuotaExceeded:
-        return False  # it waits in the inbox until its tenant may go on
-    except RequestError as error:
-        submission = Submission(file.tenant, Source.BUCKET, file.key, file.etag, file.profile, file.size)
-        use.store.refuse(submission, code=error.code, reason=str(error), sha256=None)
+    enter(FileArrival(file.key, file.tenant, file.profile, file.etag), data, use)
     return True
 
 
-def _refuse_misplaced(misplaced: Misplaced, use: Services) -> None:
-    submission = Submission(use.settings.tenant, Source.BUCKET, misplaced.key, "misplaced", "", 0)
-    receipt = use.store.refuse(submission, code="misplaced", reason=misplaced.reason, sha256=None)
-    say(log, "misplaced", level=logging.DEBUG, key=misplaced.key, submission=receipt.submission_id)
+@dataclass(frozen=True, slots=True)
+class FileArrival:
+    """A file of the folder: its name is its path below the inbox."""
+
+    name: str
+    tenant: str
+    profile: str
+    etag: str

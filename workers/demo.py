@@ -34,7 +34,9 @@ def run_demo(samples: Path, at: Settings, out: Console) -> None:
     address = start_stack(at, out)
     export(address.environment())
     settings.cache_clear()
-    names = drop(samples, at.inbox, out)
+    if at.inbox_folder is None:
+        raise SystemExit(f"the demo drops files into a folder, and the inbox is {at.inbox}: unset DOCMILL_INBOX")
+    names = drop(samples, at.inbox_folder, out)
     rows = watch(names, out)
     report(rows, address, out)
     unfinished = [row["name"] for row in rows if Status(row["status"]) not in TERMINAL]
