@@ -120,7 +120,13 @@ def _looks_like_an_id(token: str) -> bool:
     return digits >= _ID_DIGITS or (digits > 0 and not token.isdigit() and _LETTER.search(token) is not None)
 
 
+#: Character by character, so that places stay.
+_HALF_WIDTH = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)}
+_FULL_WIDTH = re.compile("[０-９Ａ-Ｚａ-ｚ]")
+
+
 def _ids(text: str, dates: list[Span]) -> list[Span]:
+    text = text.translate(_HALF_WIDTH) if _FULL_WIDTH.search(text) else text
     whole = [match.span() for pattern in (_CHINESE_NUMBER, _GROUPED_DIGITS) for match in pattern.finditer(text)]
     taken = _Cover(whole + [span for span in dates if not text[slice(*span)].isdigit()])
     tokens = [match.span() for match in _TOKEN.finditer(text) if _looks_like_an_id(match.group())]

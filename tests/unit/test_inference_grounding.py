@@ -215,7 +215,7 @@ def test_what_is_printed_is_accepted_and_nothing_that_looks_like_it(
     source: str, data: st.DataObject, full_width: bool
 ) -> None:
     value = data.draw(VALUES[source])
-    if full_width and source != "id":  # identifiers are printed in half width
+    if full_width:
         value = value.translate(str.maketrans("0123456789", "０１２３４５６７８９"))
     line = value if source in ("number", "amount", "quote") else f"甲方 {value} 签署"
     accepts = judge(ground(one_field(source), part_of("nothing here", line)).grammar)
