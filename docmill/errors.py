@@ -23,6 +23,7 @@
     │   ├── OverCostCap            a call that may cost more than is allowed
     │   ├── NoFittingLane          no engine here may read it
     │   ├── BadQuery               an analyst's SQL that the database refuses
+    │   ├── BrokenCertificate      a manifest that is not what was signed, or not what is stored
     │   └── BrokenRule             a ruleset file that cannot be used
     ├── ModelError                 whose fault: the model       retried once by policy
     │   ├── OutputTruncated        finish_reason=length
@@ -187,6 +188,12 @@ class BadQuery(RequestError):
     """The database refuses an analyst's query, or its answer cannot be written as asked."""
 
     code = "bad_query"
+
+
+class BrokenCertificate(RequestError):
+    """A manifest is not what was signed, or what it says is no longer what is stored."""
+
+    code = "broken_certificate"
 
 
 class BrokenRule(RequestError):

@@ -13,7 +13,7 @@ from rich.console import Console
 from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
-from workers import cli_analyst, cli_holds, cli_report, cli_review, cli_rules, cli_tenants
+from workers import cli_analyst, cli_certificate, cli_holds, cli_report, cli_review, cli_rules, cli_tenants
 from workers.settings import export, settings
 
 main = typer.Typer(
@@ -182,6 +182,7 @@ def migrate() -> None:
 
 
 cli_analyst.register(main)
+cli_certificate.register(main)
 cli_holds.register(main)
 cli_tenants.register(main)
 main.command()(cli_rules.validate)

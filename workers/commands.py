@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import getpass
+import hashlib
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,7 @@ from ingest.accept import accept
 from preprocess.prepare import prepare
 from storage import reading
 from storage.audit import record_act
+from storage.certificate import note_input
 from storage.ports import Receipt
 from workers.fetching import consumers
 from workers.intake import submit
@@ -40,7 +42,7 @@ def _submit(path: Path, use: Services, *, tenant: str, profile: str, batch_id: s
     data = path.read_bytes()
     while True:
         try:
-            return submit(
+            receipt = submit(
                 data,
                 name=path.name,
                 tenant=tenant,
@@ -49,8 +51,13 @@ def _submit(path: Path, use: Services, *, tenant: str, profile: str, batch_id: s
                 use=use,
                 batch_id=batch_id,
             )
+            break
         except RateLimited as limit:
             time.sleep(limit.retry_after_s)
+    sha256 = hashlib.sha256(data).hexdigest()
+    with use.database.begin() as connection:
+        note_input(connection, batch_id, receipt, tenant=tenant, name=path.name, sha256=sha256)
+    return receipt
 
 
 def actor() -> str:
