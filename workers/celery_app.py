@@ -69,7 +69,7 @@ def make_app() -> Celery:
                 # beat's clock and compared with the worker's.
                 "options": {"queue": "control", "expires": TICK_EXPIRES_S},
             }
-            for name in ("dispatch", "sweep", "scan_inbox")
+            for name in ("dispatch", "sweep", "scan_inbox", *(["probe"] if settings().probe_every_s else []))
         },
         beat_max_loop_interval=1,
         enable_utc=True,

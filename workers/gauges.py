@@ -13,6 +13,7 @@ from redis.exceptions import RedisError
 from inference.degrade import names
 from workers.engine_report import Report, reports
 from workers.ladder import state_of
+from workers.probe_metrics import probe_metrics
 from workers.services import Services
 
 #: Fields of a report that are gauges.
@@ -34,6 +35,7 @@ class ControlGauges(Collector):
         yield from self._ladder()
         yield from self._engines()
         yield from self._waiting()
+        yield from probe_metrics(self._use)
 
     def _ladder(self) -> Iterator[Metric]:
         ladder, state = self._use.ladder, state_of(self._use.control.ladder())
@@ -61,7 +63,7 @@ class ControlGauges(Collector):
 
     def _waiting(self) -> Iterator[Metric]:
         gauge = GaugeMetricFamily("docmill_backlog_jobs", "Cold jobs that wait to be released.", labels=["lane"])
-        for lane, due in self._use.control.backlog().items():
+        for lane, due in self._use.backlog.value().items():
             gauge.add_metric([lane], float(sum(jobs for _, jobs in due)))
         yield gauge
         held = self._use.control.held()

@@ -30,6 +30,7 @@ def submit(
     somebody_waits: bool = False,
     batch_id: str | None = None,
     ordering_key: str | None = None,
+    window_s: int | None = None,
 ) -> Receipt:
     """Accept or refuse one file; either way there is a record. Raises RequestError before anything is kept.
 
@@ -52,7 +53,8 @@ def submit(
     key = original_key(tenant, document.sha256)
     use.blobs.put(key, data)
     order = _order(document.document_id, tenant, profile, use, somebody_waits=somebody_waits, batch_id=batch_id)
-    order = replace(order, ordering_key=ordering_key)
+    window_s = order.window_s if window_s is None else window_s
+    order = replace(order, ordering_key=ordering_key, window_s=window_s)
     receipt = use.store.accept(document, blob_key=key, submission=submission, order=order)
     say(log, receipt.outcome, job_id=receipt.job_id, name=name, tenant=tenant, source=source)
     if receipt.outcome == "accepted" and order.window_s == 0:

@@ -33,6 +33,7 @@ from storage.files import FileStore
 from storage.jobs import JobStore
 from storage.parts import PartStore
 from storage.ports import Stage
+from storage.probes import ProbeStore
 from storage.tenants import Quota
 from storage.webhooks import WebhookStore
 from validation.rules import Ruleset, load_rulesets
@@ -137,6 +138,10 @@ class Services:
     @cached_property
     def control(self) -> ControlStore:
         return ControlStore(self.database)
+
+    @cached_property
+    def probes(self) -> ProbeStore:
+        return ProbeStore(self.database)
 
     @cached_property
     def ladder(self) -> Ladder:

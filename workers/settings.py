@@ -100,6 +100,15 @@ class Settings(BaseSettings):
         default={}, description='Warm and cold jobs a second that a tenant may have read: {"acme": 5}.'
     )
 
+    probe_every_s: float = Field(
+        default=0.0, ge=0, description="Send a known document at least this often (docs/probes.md); 0: no probes."
+    )
+    probe_share: float = Field(default=0.01, ge=0, le=1, description="Probes, as a share of the documents that come.")
+    probe_in_time_s: dict[str, float] = Field(
+        default={"hot": 2.0, "warm": 400.0, "cold": 86400.0},
+        description="Seconds from end to end within which a probe is in time, by its heat.",
+    )
+
     max_bytes: int = Field(default=200 * 1024 * 1024, description="Largest file that is accepted, in bytes.")
     max_pages: int = Field(default=2000, description="Longest document that is accepted, in pages.")
     parse_wall_s: float = Field(default=120.0, description="Wall-clock limit of one parse, in seconds.")

@@ -8,11 +8,13 @@ from workers.celery_app import TASKS, app
 from workers.dispatch import tick as release_waiting
 from workers.pace import Pace
 from workers.pipeline import run
+from workers.probes import tick as send_probes
 from workers.services import services
 from workers.sweeper import tick as sweep_once
 
 DISPATCH = Pace(lambda: release_waiting(services()))
 SWEEP = Pace(lambda: sweep_once(services()))
+PROBE = Pace(lambda: send_probes(services()))
 SCAN = Pace(lambda: scan_bucket(services()))
 
 
@@ -39,6 +41,11 @@ def dispatch_waiting() -> None:
 @app.task(name="docmill.sweep")  # type: ignore[untyped-decorator]  # Celery ships no types
 def sweep() -> None:
     SWEEP.due()
+
+
+@app.task(name="docmill.probe")  # type: ignore[untyped-decorator]  # Celery ships no types
+def probe() -> None:
+    PROBE.due()
 
 
 @app.task(name="docmill.scan_inbox")  # type: ignore[untyped-decorator]  # Celery ships no types
