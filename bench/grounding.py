@@ -16,8 +16,9 @@ import logging
 import os
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,6 +37,8 @@ from preprocess.prepare import PrepareConfig
 
 PROFILES: Final = load_profiles(Path(__file__).parent / "grounding_profiles")
 MODES: Final = {"schema only": False, "grounded": True}
+DOCUMENTS: Final = 200
+AT_ONCE: Final = 16
 CONTEXT: Final = 2048
 ROOM: Final = 1600
 DEADLINE_S: Final = 600.0
@@ -62,6 +65,10 @@ class Tally:
     values: list[Value] = field(default_factory=list)
     tokens: int = 0
 
+    @property
+    def documents(self) -> int:
+        return sum(self.ended.values())
+
     def count(self, what: str, kind: str | None = None) -> int:
         return sum(bool(getattr(value, what)) for value in self.values if kind in (None, value.kind))
 
@@ -70,14 +77,17 @@ class Tally:
         return self.count(what, kind) / of if of else 1.0
 
 
-def read(count: int, model: Path) -> list[Case]:
-    """Draw and parse the documents; one that does not fit one prompt would be a fault of the corpus."""
+def batches(count: int, model: Path) -> Iterator[list[Case]]:
+    """Documents, drawn and parsed as they are asked for; one that does not fit one prompt is a fault of the corpus."""
     config = PrepareConfig(model, ocr=False)
-    cases = []
-    for planted in documents(count):
-        (part,) = fit(parse(planted.data, planted.name, config), Budget(ROOM)).parts
-        cases.append(Case(planted, part, sheet_of(planted.data)))
-    return cases
+    planted = documents(count)
+    while batch := list(islice(planted, AT_ONCE)):
+        yield [_case(one, config) for one in batch]
+
+
+def _case(planted: Planted, config: PrepareConfig) -> Case:
+    (part,) = fit(parse(planted.data, planted.name, config), Budget(ROOM)).parts
+    return Case(planted, part, sheet_of(planted.data))
 
 
 async def answer(engine: LocalEngine, case: Case, mode: str, tally: Tally) -> None:
@@ -93,20 +103,20 @@ async def answer(engine: LocalEngine, case: Case, mode: str, tally: Tally) -> No
     tally.values += judged(extraction, case.profile.schema, case.planted, case.sheet)
 
 
-async def measure(cases: Sequence[Case], settings: LocalSettings, *, speed_too: bool) -> tuple[dict[str, Tally], Any]:
+async def measure(settings: LocalSettings, options: argparse.Namespace) -> tuple[dict[str, Tally], list[list[Any]]]:
     """Both modes on each batch of documents in turn: a load on the machine meets both."""
     engine = await LocalEngine.open(settings)
     tallies, began = {mode: Tally() for mode in MODES}, time.monotonic()
     try:
-        for at in range(0, len(cases), settings.max_num_seqs):
+        for batch in batches(options.documents, options.model):
             for mode, tally in tallies.items():
-                batch = cases[at : at + settings.max_num_seqs]
                 await asyncio.gather(*(answer(engine, case, mode, tally) for case in batch))
-            read = min(at + settings.max_num_seqs, len(cases))
-            invented = ", ".join(f"{mode} {tally.count('invented')} invented" for mode, tally in tallies.items())
-            print(f"{read} of {len(cases)} documents in {time.monotonic() - began:.0f} s: {invented}", flush=True)
-        _show_values(tallies, len(cases))
-        return tallies, await speed(engine, settings.model) if speed_too else []
+            seconds = time.monotonic() - began
+            _progress(tallies, seconds)
+            if seconds > 60 * options.minutes:
+                break
+        _show_values(tallies)
+        return tallies, await speed(engine, settings.model) if options.speed else []
     finally:
         await engine.close()
 
@@ -118,7 +128,7 @@ def main() -> int:
         model=str(options.model),
         precision="fp32",
         context_tokens=CONTEXT,
-        max_num_seqs=16,
+        max_num_seqs=AT_ONCE,
         dtype="float32",
         enforce_eager=True,
         kv_cache_gib=1,
@@ -126,24 +136,24 @@ def main() -> int:
         more=ON_CPU,
     )
     os.environ.update({**environment(settings), "VLLM_LOGGING_LEVEL": "WARNING"})
-    cases = read(options.documents, options.model)
-    tallies, timings = asyncio.run(measure(cases, settings, speed_too=options.speed))
-    return _report(tallies, timings, len(cases))
+    tallies, timings = asyncio.run(measure(settings, options))
+    if timings:
+        show("16 at once, a constraint of its own for each", COLUMNS, timings)
+    details = {mode: {"ended": tally.ended, "values": tally.values} for mode, tally in tallies.items()}
+    return finish("grounding", _figures(tallies, timings), details | {"speed": timings})
 
 
-def _show_values(tallies: dict[str, Tally], documents: int) -> None:
-    show(f"{documents} documents", ["decoding", *_ENDED, "others"], [_ends(*one) for one in tallies.items()])
+def _progress(tallies: dict[str, Tally], seconds: float) -> None:
+    invented = ", ".join(f"{mode} {tally.count('invented')} invented" for mode, tally in tallies.items())
+    print(f"{tallies['grounded'].documents} documents in {seconds:.0f} s: {invented}", flush=True)
+
+
+def _show_values(tallies: dict[str, Tally]) -> None:
+    show("How the answers ended", ["decoding", *_ENDED, "others"], [_ends(*one) for one in tallies.items()])
     kinds = sorted({value.kind for tally in tallies.values() for value in tally.values})
     rows = [_row(mode, tally, kind) for kind in (*kinds, None) for mode, tally in tallies.items()]
     columns = ["field", "decoding", "values", "not as printed", "invented", "right", "right null", "boxed"]
     show("What was printed", columns, rows)
-
-
-def _report(tallies: dict[str, Tally], timings: Sequence[Sequence[Any]], documents: int) -> int:
-    if timings:
-        show("16 at once, a constraint of its own for each", COLUMNS, timings)
-    details = {mode: {"ended": tally.ended, "values": tally.values} for mode, tally in tallies.items()}
-    return finish("grounding", _figures(tallies, documents, timings), details | {"speed": timings})
 
 
 _ENDED: Final = ("valid", "output_truncated", "invalid_output", "empty_output")
@@ -161,11 +171,12 @@ def _row(mode: str, tally: Tally, kind: str | None) -> list[object]:
     return [kind or "all", mode, *counts, tally.share("right", kind), nulls, boxed]
 
 
-def _figures(tallies: dict[str, Tally], documents: int, timings: Sequence[Sequence[Any]]) -> list[Figure]:
+def _figures(tallies: dict[str, Tally], timings: Sequence[Sequence[Any]]) -> list[Figure]:
     plain, grounded = tallies.values()
+    documents = grounded.documents
     finished = documents - grounded.ended["output_truncated"]
     figures = [
-        Figure("documents", documents),
+        Figure("documents", documents, f">= {DOCUMENTS}"),
         Figure("invented_without", plain.count("invented")),
         Figure("invented_with", grounded.count("invented"), "== 0"),
         Figure("unprinted_with", grounded.count("unprinted"), "== 0"),
@@ -181,8 +192,9 @@ def _figures(tallies: dict[str, Tally], documents: int, timings: Sequence[Sequen
 
 def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--documents", type=int, default=200)
+    parser.add_argument("--documents", type=int, default=DOCUMENTS)
     parser.add_argument("--model", type=Path, default=Path(".models/smollm2"))
+    parser.add_argument("--minutes", type=float, default=60.0, help="begin no further documents after so long")
     parser.add_argument("--no-speed", dest="speed", action="store_false", help="leave the speed table out")
     return parser.parse_args()
 
