@@ -60,7 +60,7 @@ def finish_parse(
     connection: Connection, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness, sent: bool
 ) -> None:
     """received → prepared → queued, with the document's facts."""
-    told, routed = ("prepared", "queued"), {"lost": 0, **route_columns(route)}
+    told, routed = ("prepared", "queued"), {**rules.GOT_ON, **route_columns(route)}
     let_go(connection, claim, Move(Status.QUEUED, "finished", told, job=routed, worked_out=_mark(sent)))
     _save_document(connection, prepared)
     link_near_duplicate(connection, claim.tenant, prepared.document_id, likeness)
@@ -117,7 +117,7 @@ def finish_infer(connection: Connection, claim: Claim, extraction: Extraction, *
     """running → validating, with the extraction and its cost."""
     read = {**_reading(extraction), "read_as": parts.read_as(claim.profile, claim.profile_version, claim.route)}
     told = ("validating",)
-    let_go(connection, claim, Move(Status.VALIDATING, "finished", told, {"lost": 0}, _mark(sent), attempt=read))
+    let_go(connection, claim, Move(Status.VALIDATING, "finished", told, rules.GOT_ON, _mark(sent), attempt=read))
     if extraction.parts > 1:
         parts.forget(connection, claim.job_id)
     ledger.finish(connection, claim, extraction.usage)
@@ -191,7 +191,7 @@ def finish_validate(
     said = {"reason": reason}
     move = Move(status, "finished", (status,), job=said, worked_out=("finished_at",), attempt=said)
     if retry:
-        routed, marks = {"lost": 0, **route_columns(retry)}, ("rejections", *_mark(sent))
+        routed, marks = {**rules.GOT_ON, **route_columns(retry)}, ("rejections", *_mark(sent))
         move = Move(status, "rejected", (status,), job=routed, worked_out=marks, attempt=said)
     let_go(connection, claim, move)
     if status in rules.WITH_RESULT:

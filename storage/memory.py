@@ -103,7 +103,8 @@ class MemoryJobStore:
             self.documents[claim.document_id].prepared = prepared
             self._link(claim.tenant, claim.document_id, likeness)
             job.go(Status.QUEUED, self._mark(sent))
-            job.route, job.lost = route, 0
+            job.route = route
+            job.got_on()
 
     def repeated_reading(self, claim: Claim) -> Extraction | None:
         with self._lock:
@@ -128,7 +129,8 @@ class MemoryJobStore:
         with self._lock:
             job = self._held(claim)
             job.go(Status.VALIDATING, self._mark(sent))
-            job.extraction, job.lost = extraction, 0
+            job.extraction = extraction
+            job.got_on()
             self.ledger.settle(claim, extraction.usage, None)
 
     def finish_validate(
@@ -146,7 +148,8 @@ class MemoryJobStore:
             job.verdict = verdict
             if retry is not None:
                 job.go(Status.QUEUED, self._mark(sent))
-                job.route, job.lost = retry, 0
+                job.route = retry
+                job.got_on()
                 job.rejections += 1
                 self.ledger.write_off(claim.job_id, Waste.REJECTED)
                 return job.status

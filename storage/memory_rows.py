@@ -80,6 +80,11 @@ class KeptJob:
         self.status, self.published_at = status, published_at
         self.lease_until = self.not_before = None
 
+    def got_on(self) -> None:
+        """A stage is finished; the next one starts from nothing."""
+        for name, value in rules.GOT_ON.items():
+            setattr(self, name, value)
+
     def end(self, status: Status, reason: str, at: datetime) -> None:
         self.go(status)
         self.reason, self.finished_at = reason, at

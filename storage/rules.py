@@ -34,6 +34,9 @@ STAGE_OF = {status: stage for stages in (WAITS_FOR, HELD_AS) for stage, status i
 #: Where a job goes back to when its worker is lost.
 GOES_BACK_TO = {status: WAITS_FOR[stage] for status, stage in STAGE_OF.items()}
 
+#: What a job that has got on starts from in its next stage: what went wrong before is not that stage's.
+GOT_ON = {"lost": 0, "retries": 0}
+
 #: The order in which waiting jobs get their messages.
 HOTTEST_FIRST = {Heat.HOT: 0, Heat.WARM: 1, Heat.COLD: 2}
 

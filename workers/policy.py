@@ -5,12 +5,15 @@ For an error the first class that matches decides. For a verdict `policy.yaml` d
 
 from __future__ import annotations
 
+import errno
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
 import msgspec
 import yaml
+from redis.exceptions import RedisError
+from sqlalchemy.exc import OperationalError
 
 from docmill.errors import (
     BlobsUnavailable,
@@ -45,6 +48,13 @@ class Policy:
 
 REJECT = Policy(tries=1)
 
+AWAY = Policy(tries=1, delay_s=1.0, counts=False)
+FULL = Policy(tries=1, delay_s=10.0, counts=False)
+#: What a machine says that has no room left, for files or open ones, or may not write.
+OF_THE_DISK = frozenset(
+    {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO, errno.EMFILE, errno.ENFILE, errno.EACCES}
+)
+
 TABLE: tuple[tuple[type[BaseException], Policy], ...] = (
     (InputError, REJECT),
     # In a stage, what is not there are bytes of ours: a disk that is not mounted comes back.
@@ -56,8 +66,10 @@ TABLE: tuple[tuple[type[BaseException], Policy], ...] = (
     # engine, but at most one of those that were being read with it.
     (EngineDead, Policy(tries=1, loses=True)),
     # No document fails for a full disk or a store that is away.
-    (BlobsUnavailable, Policy(tries=1, delay_s=10.0, counts=False)),
-    (DatabaseUnavailable, Policy(tries=1, delay_s=1.0, counts=False)),
+    (BlobsUnavailable, FULL),
+    (DatabaseUnavailable, AWAY),
+    (OperationalError, AWAY),
+    (RedisError, AWAY),
     (EngineUnavailable, Policy(tries=20, delay_s=1.0)),
     (DeadlineExceeded, Policy(tries=3, delay_s=1.0)),
     (ParserCrashed, Policy(tries=3, delay_s=0.5)),
@@ -69,6 +81,8 @@ TABLE: tuple[tuple[type[BaseException], Policy], ...] = (
 
 def policy_for(error: BaseException) -> Policy:
     """The row of the table for this error."""
+    if isinstance(error, OSError) and error.errno in OF_THE_DISK:
+        return FULL
     return next(policy for kind, policy in TABLE if isinstance(error, kind))
 
 

@@ -135,9 +135,9 @@ def test_an_accepted_file_is_a_job_that_waits_for_a_parser(store: Jobs) -> None:
     assert store.record(job.job_id).status == Status.RECEIVED
 
 
-def test_the_same_bytes_through_three_doors_are_one_document_and_one_job(store: Jobs) -> None:
+def test_the_same_bytes_through_all_doors_are_one_document_and_one_job(store: Jobs) -> None:
     receipts = [accept(store, b"same", name=f"{door}.pdf", source=door) for door in Source]
-    assert [receipt.outcome for receipt in receipts] == ["accepted", "duplicate", "duplicate"]
+    assert [receipt.outcome for receipt in receipts] == ["accepted", *["duplicate"] * (len(Source) - 1)]
     assert len({receipt.document_id for receipt in receipts}) == 1
     assert len({receipt.job_id for receipt in receipts}) == 1
     assert len({receipt.submission_id for receipt in receipts}) == 3
@@ -440,12 +440,18 @@ def test_a_job_that_was_never_alone_when_its_worker_died_is_not_poison(backend: 
     assert backend.store.record(job_id).status == Status.RECEIVED, "to be alone is no fault"
 
 
-def test_a_stage_that_is_finished_clears_the_count_of_lost_workers(backend: Backend) -> None:
+def test_a_stage_that_is_finished_clears_the_counts_of_lost_workers_and_tries(backend: Backend) -> None:
     job_id = accepted(backend.store, b"one")
     for _ in range(2):
         lose(backend, job_id, Stage.PARSE)
+    tried = claimed(backend.store, job_id, Stage.PARSE)
+    backend.store.give_back(tried, reason="the parser crashed", delay_s=0, counts=True)
+    again = claimed(backend.store, job_id, Stage.PARSE)
+    assert (again.lost, again.retries) == (2, 1)
+    backend.store.give_back(again, reason="busy", delay_s=0, counts=False)
     through_parse(backend.store, job_id)
-    assert claimed(backend.store, job_id, Stage.INFER).lost == 0
+    read = claimed(backend.store, job_id, Stage.INFER)
+    assert (read.lost, read.retries) == (0, 0)
 
 
 def test_a_claim_whose_engine_died_is_taken_back_at_once(store: Jobs) -> None:
