@@ -36,6 +36,7 @@ from inference.engines.vllm_local import ON_CPU, LocalEngine, LocalSettings, eng
 from inference.engines.vllm_server import VLLM_CPU, ServerEngine, ServerSettings, serve_command
 from inference.extract import ExtractConfig, extract
 from inference.grounding import ground
+from inference.loops import LOOP
 from inference.lanes import NGram
 from inference.profile import load_profiles
 from inference.warmup import Warmable, warm_up
@@ -217,6 +218,15 @@ def test_an_answer_that_is_cut_off_says_length(engine: Opened) -> None:
     if engine.kind == "stub":
         pytest.skip("the stub has nothing to say at length")
     assert engine.submit(free(max_tokens=4)).finish_reason == "length"
+
+
+def test_an_answer_that_goes_round_in_circles_is_stopped(engine: Opened) -> None:
+    if engine.kind == "stub":
+        pytest.skip("the stub's loops are scripted, in the tests of extraction")
+    completion = engine.submit(free(max_tokens=600, grammar="start: /(the bank lends ){150}/\n"))
+    assert completion.finish_reason == LOOP
+    assert 0 < completion.output_tokens < 200
+    assert completion.prompt_tokens > 10
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])
