@@ -36,8 +36,8 @@ from inference.engines.vllm_local import ON_CPU, LocalEngine, LocalSettings, eng
 from inference.engines.vllm_server import VLLM_CPU, ServerEngine, ServerSettings, serve_command
 from inference.extract import ExtractConfig, extract
 from inference.grounding import ground
-from inference.loops import LOOP
 from inference.lanes import NGram
+from inference.loops import LOOP
 from inference.profile import load_profiles
 from inference.warmup import Warmable, warm_up
 from tests.conftest import missing
