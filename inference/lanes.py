@@ -65,10 +65,11 @@ class Lane:
     """One engine. `model` is a folder or hub name for `vllm_local`, a URL for `vllm_server`.
 
     `quantization` is vLLM's word for it, null where the weights say it themselves. `gpus` is the tensor-parallel size,
-    `devices` are their ids on the machine (none: the first that are there). `kv_offload_gib` of main memory hold what
-    the GPU's cache of keys and values has no room for. `scheduling` "priority" lets hot requests pass cold ones inside
-    the engine. `quality` ranks lanes by how well they read: a result that the rules reject is read again by the best
-    above its own. `recycle` says when a worker ends and starts afresh.
+    `devices` are their ids on the machine (none: the first that are there; a MIG slice has a text as id). `tenants` own
+    the lane: nobody else's work enters it (none: it is everybody's). `kv_offload_gib` of main memory hold what the
+    GPU's cache of keys and values has no room for. `scheduling` "priority" lets hot requests pass cold ones inside the
+    engine. `quality` ranks lanes by how well they read: a result that the rules reject is read again by the best above
+    its own. `recycle` says when a worker ends and starts afresh.
     """
 
     name: str
@@ -84,7 +85,8 @@ class Lane:
     lengths: tuple[LengthClass, ...] = tuple(LengthClass)
     prices: Prices = field(default_factory=Prices)
     quality: int = 0
-    devices: tuple[int, ...] = ()
+    devices: tuple[int | str, ...] = ()
+    tenants: tuple[str, ...] = ()
     qos: Qos = Qos.GUARANTEED
     memory_share: float = _ALL_MEMORY
     kv_cache_dtype: str = "auto"
@@ -147,13 +149,15 @@ def _by_name(lanes: list[Lane], file: Path) -> dict[str, Any]:
         raise BrokenLanes(
             f"{file}: {len(lanes)} lanes with {len(named)} names; list at least one, each with its own name"
         )
+    if lanes[0].tenants:
+        raise BrokenLanes(f"{file}: lane {lanes[0].name} is the first and so the default one; it cannot have owners")
     _check_shares(lanes, file)
     return named
 
 
 def _check_shares(lanes: list[Lane], file: Path) -> None:
     """A device that the file gives to several lanes must have room for all of them, and none may want it for itself."""
-    for device in sorted({device for lane in lanes for device in lane.devices}):
+    for device in sorted({device for lane in lanes for device in lane.devices}, key=str):
         there = [lane for lane in lanes if device in lane.devices]
         names = " and ".join(lane.name for lane in there)
         if len(there) > 1 and any(lane.qos is Qos.GUARANTEED for lane in there):

@@ -159,6 +159,7 @@ def lane_state(
         engine_waiting=sum(report.waiting for report in told),
         needed=slots_needed(backlog, service_s),
         length=length,
+        tenants=lane.tenants,
     )
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from docmill.log import logger, say
+from inference.qos import is_open
 from inference.route import queue_name
 from storage.ports import Stage, Waiting
 from workers.controller import Controller
@@ -43,10 +44,12 @@ def _aged(job: Waiting, use: Services) -> Waiting:
     if job.stage != Stage.INFER or job.route is None:
         return job
     now = use.route(job.tokens, job.profile, age_s=job.age_s, window_s=job.window_s, vip=job.vip, tenant=job.tenant)
-    if now.heat == job.route.heat:
-        return job
-    # It stays on its lane: a job that was rejected once waits for a better one.
     lane = use.lane(job.route.lane)
+    if not is_open(lane.tenants, job.tenant):
+        lane = use.lane(now.lane)  # its lane has got owners since
+    elif now.heat == job.route.heat:
+        return job
+    # Else it stays on its lane: a job that was rejected once waits for a better one.
     now = replace(now, lane=lane.name, queue=queue_name(now.heat, now.length_class, lane, use.lanes))
     if now.queue != job.route.queue:
         use.store.reroute(job.job_id, now)

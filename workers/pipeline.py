@@ -20,6 +20,7 @@ from docmill.types import Extraction, Heat, Part, PreparedDocument, Route, Statu
 from inference.extract import ExtractConfig, extract
 from inference.profile import Profile, get
 from inference.prompt import Objections, overhead
+from inference.qos import engine_priority, open_lanes
 from inference.remarks import with_omissions
 from inference.reuse import reuse
 from inference.route import better_lane, queue_name
@@ -265,7 +266,7 @@ def _extract_config(claim: Claim, chosen: Route, use: Services) -> ExtractConfig
     return ExtractConfig(
         job_id=claim.job_id,
         attempt=claim.attempt,
-        priority=chosen.priority,
+        priority=engine_priority(chosen.priority, guaranteed=use.guaranteed(claim.tenant)),
         deadline_s=use.settings.infer_deadline_s,
         seed=claim.retries + claim.rejections,
         cache_salt=claim.tenant,
@@ -281,5 +282,6 @@ def _better_route(claim: Claim, profile: Profile, prepared: PreparedDocument, us
     """Where a result that the rules rejected is read again."""
     fresh = route_claim(claim, prepared.tokens, use)
     present = claim.route.lane if claim.route is not None else fresh.lane
-    lane = better_lane(present, fresh.heat, fresh.length_class, profile, use.lanes, tokens=prepared.tokens)
+    lanes = open_lanes(claim.tenant, use.lanes)
+    lane = better_lane(present, fresh.heat, fresh.length_class, profile, lanes, tokens=prepared.tokens)
     return replace(fresh, lane=lane.name, queue=queue_name(fresh.heat, fresh.length_class, lane, use.lanes))

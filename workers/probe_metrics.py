@@ -28,8 +28,8 @@ def probe_metrics(use: Services) -> Iterator[Metric]:
         for quantile, seconds in zip(("0.5", "0.95", "0.99"), values, strict=True):
             took.add_metric([heat, length, quantile], seconds)
     ended = CounterMetricFamily("docmill_probes", "Probes that ended.", labels=["heat", "length", "outcome", "in_time"])
-    counted = {tuple(one[:-1]): one.probes for one in use.probes.counts()}
-    for (heat, length, outcome, in_time), probes in {**_NOUGHT, **counted}.items():
+    counted = {(one.heat, one.length, one.outcome, one.in_time): one.probes for one in use.probes.counts()}
+    for (heat, length, outcome, in_time), probes in (_NOUGHT | counted).items():
         ended.add_metric([heat, length, outcome, str(in_time).lower()], probes)
     oldest = GaugeMetricFamily(
         "docmill_probe_oldest_seconds",

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from docmill.types import Heat, LengthClass
+from inference.qos import is_open
 from storage.ports import Stage, Waiting
 
 #: Cold parse messages that may be with the broker: enough to keep the parsers busy for a tick.
@@ -39,7 +40,7 @@ class LaneState:
 
     `share` is what admission allows of the slots; `engine_waiting` counts requests that the engines have not begun;
     `needed` is how many slots cold work needs to meet its deadlines; `length` is the mean prompt of the cold work that
-    is being read, None where there is none.
+    is being read, None where there is none; `tenants` own the lane, none of them: it is everybody's.
     """
 
     slots: int
@@ -48,6 +49,7 @@ class LaneState:
     engine_waiting: int = 0
     needed: float = 0.0
     length: float | None = None
+    tenants: tuple[str, ...] = ()
 
     def bulk_slots(self, reserve: float) -> int:
         """Slots that warm and cold work may take: neither Celery nor vLLM gives back a slot that a cold one holds."""
@@ -198,6 +200,8 @@ def _lane_takes(job: Waiting, taken: dict[str, _Taken], view: View) -> bool:
     assert job.route is not None, "a queued job has been routed"
     of_lane = taken.setdefault(job.route.queue.partition("@")[2], _Taken())
     lane = view.lanes.get(job.route.lane, LaneState(slots=0))
+    if not is_open(lane.tenants, job.tenant):
+        return False
     fits = FITS[job.route.heat](job, of_lane, lane, view)
     if fits:
         of_lane.add(job.route.heat, job.route.length_class)

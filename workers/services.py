@@ -19,6 +19,7 @@ from inference.engines.thread import EngineThread
 from inference.lanes import Lane, default_lane, load_lanes
 from inference.meter import Meter
 from inference.profile import BUILT_IN, Profile, get, load_profiles
+from inference.qos import open_lanes, own_first, owns_lane
 from inference.route import Need, route
 from ingest.accept import IngestConfig
 from ingest.places import Layout
@@ -237,8 +238,13 @@ class Services:
         longest = max(lane.context_tokens for lane in self.lanes.values())
         profile = get(self.profiles, profile_name)
         profile = replace(profile, lanes=self.glance.lanes(profile.lanes, self.lanes))
+        profile, lanes = own_first(profile, tenant, self.lanes), open_lanes(tenant, self.lanes)
         tokens = min(tokens, profile.document_tokens or tokens)  # what is over a profile's budget is left out
-        return route(tokens, longest, need, vip, profile, self.lanes, cap=cap_of(tenant, profile_name, self.settings))
+        return route(tokens, longest, need, vip, profile, lanes, cap=cap_of(tenant, profile_name, self.settings))
+
+    def guaranteed(self, tenant: str) -> bool:
+        """Whether the tenant's requests pass those of others on a shared engine."""
+        return tenant in self.settings.guaranteed_tenants or owns_lane(tenant, self.lanes)
 
     def vip(self, tenant: str) -> bool:
         return tenant in self.settings.vip_tenants

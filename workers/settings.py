@@ -93,6 +93,10 @@ class Settings(BaseSettings):
     )
     vip_tenants: tuple[str, ...] = Field(default=(), description="Tenants whose work is always hot (a JSON list).")
 
+    guaranteed_tenants: tuple[str, ...] = Field(
+        default=(),
+        description="Tenants whose requests pass those of the same urgency on a shared engine (a JSON list).",
+    )
     tenant_weights: dict[str, float] = Field(
         default={}, description='Shares of warm and cold work by tenant, 1 where none is given: {"acme": 2}.'
     )

@@ -61,7 +61,7 @@ class LocalSettings:
     kv_cache_gib: float | None = None
     omp_threads_bind: str | None = None
     drain_s: int = 10
-    devices: tuple[int, ...] = ()
+    devices: tuple[int | str, ...] = ()
     memory_share: float | None = None
     kv_cache_dtype: str = "auto"
     kv_offload_gib: float = 0.0

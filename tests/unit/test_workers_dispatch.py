@@ -245,3 +245,12 @@ def test_a_second_lane_has_slots_of_its_own() -> None:
     job = waiting(1, Heat.WARM)
     other = Waiting(*(getattr(job, name) for name in job.__slots__[:-1]), route)
     assert choose([other], {"infer.warm.short": 99}, View({"cpu": LaneState(16), "awq": LaneState(4)}, 0.25)) == [other]
+
+
+def test_an_owned_lane_takes_its_owners_work_and_nobody_elses_not_even_hot() -> None:
+    owned = lanes_with(tenants=("bank",))
+    jobs = [waiting(number, heat, tenant=who) for number, (heat, who) in enumerate((h, t) for h in Heat for t in "ab")]
+    assert choose(jobs, {}, owned) == []
+    own = [replace(job, tenant="bank") for job in jobs]
+    assert choose([*jobs, *own], {}, owned)
+    assert {job.tenant for job in choose([*jobs, *own], {}, owned)} == {"bank"}
