@@ -181,7 +181,7 @@ def _members(batch: RowMapping, file: RowMapping, start: int, use: Services) -> 
 def _refuse_large_directory(source: Any) -> None:
     """Before Python reads it whole."""
     end = zipfile._EndRecData(source)  # type: ignore[attr-defined]  # the only reader of both kinds of end record
-    if end and end[zipfile._ECD_SIZE] > LARGEST_DIRECTORY:  # type: ignore[attr-defined]
+    if end and end[zipfile._ECD_SIZE] > LARGEST_DIRECTORY:  # type: ignore[attr-defined]  # as above
         raise Fault("too_many_tasks", f"The zip's directory is over {LARGEST_DIRECTORY:,} bytes: split the file.")
 
 

