@@ -81,12 +81,17 @@ def demo(
 
 
 @main.command()
-def submit(paths: list[Path], profile: Profile, tenant: Tenant = "") -> None:
+def submit(
+    paths: list[Path],
+    profile: Profile,
+    tenant: Tenant = "",
+    ordering_key: Annotated[str | None, typer.Option(help="Files of one key are read one after the other.")] = None,
+) -> None:
     """Submit PDF files, or every PDF below a folder."""
     use_running_stack()
     from workers.commands import submit_paths
 
-    for path, receipt in submit_paths(paths, profile, tenant or settings().tenant):
+    for path, receipt in submit_paths(paths, profile, tenant or settings().tenant, ordering_key=ordering_key):
         out.print(
             f"{receipt.outcome:10} {receipt.job_id or '-'} {path}" + (f"  {receipt.reason}" if receipt.reason else "")
         )

@@ -27,17 +27,19 @@ from workers.processes import GIVEN_UP, alive, marked
 from workers.services import Services, services
 
 
-def submit_paths(paths: Sequence[Path], profile: str, tenant: str) -> Iterator[tuple[Path, Receipt]]:
-    """Submit each file, and each PDF below each folder, as one batch."""
+def submit_paths(
+    paths: Sequence[Path], profile: str, tenant: str, *, ordering_key: str | None = None
+) -> Iterator[tuple[Path, Receipt]]:
+    """Submit each file, and each PDF below each folder, as one batch; those of a key are read in their order."""
     use = services()
     with use.database.begin() as connection:
         batch_id = reading.new_batch(connection, f"batch_{uuid.uuid4().hex[:24]}", tenant, label="cli")
         record_act(connection, "submit", tenant=tenant, actor=actor(), detail={"batch_id": batch_id})
     for path in _files(paths):
-        yield path, _submit(path, use, tenant=tenant, profile=profile, batch_id=batch_id)
+        yield path, _submit(path, use, tenant=tenant, profile=profile, batch_id=batch_id, key=ordering_key)
 
 
-def _submit(path: Path, use: Services, *, tenant: str, profile: str, batch_id: str) -> Receipt:
+def _submit(path: Path, use: Services, *, tenant: str, profile: str, batch_id: str, key: str | None) -> Receipt:
     """Submit a file; one that comes too soon after the others waits, as the API would tell its caller to."""
     data = path.read_bytes()
     while True:
@@ -50,6 +52,7 @@ def _submit(path: Path, use: Services, *, tenant: str, profile: str, batch_id: s
                 source=Source.CLI,
                 use=use,
                 batch_id=batch_id,
+                ordering_key=key,
             )
             break
         except RateLimited as limit:

@@ -17,6 +17,7 @@ from workers.api.problems import problem
 from workers.intake import submit
 
 PROBLEMS: dict[int | str, dict[str, Any]] = {code: {"model": Problem} for code in (400, 401, 403, 404, 413, 422, 429)}
+ORDERING_KEY = "Documents with the same key are read one after the other, in the order in which they came."
 PREFER = "`wait=N`: answer with the result if it is there within N seconds."
 
 router = APIRouter(prefix="", responses=PROBLEMS)
@@ -29,7 +30,9 @@ async def post_document(
     response: Response,
     file: UploadFile,
     profile: Annotated[str, Form(description="Name of the profile to read it with.")],
+    *,
     prefer: Annotated[str | None, Header(description=PREFER)] = None,
+    ordering_key: Annotated[str | None, Form(description=ORDERING_KEY, max_length=512, pattern=r"^[^\x00]+$")] = None,
 ) -> Any:
     """Send one PDF. 200 with the ended job, or 202 with a link to it."""
     wait_s = wait_seconds(prefer)
@@ -42,6 +45,7 @@ async def post_document(
         source=Source.API,
         use=use,
         somebody_waits=wait_s > 0,
+        ordering_key=ordering_key,
     )
     if receipt.job_id is None:
         return problem(422, receipt.code or "refused", receipt.reason or "refused")
