@@ -84,7 +84,7 @@ class JobStore:
     def repeated_reading(self, connection: Connection, claim: Claim) -> Extraction | None:
         return finish.repeated_reading(connection, claim)
 
-    @transactional
+    @autocommitted
     def reserve(
         self, connection: Connection, claim: Claim, amount_usd: Decimal, *, note: Mapping[str, Any] | None = None
     ) -> None:

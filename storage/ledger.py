@@ -6,35 +6,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import dataclass, fields
 from datetime import datetime
 from decimal import Decimal
+from enum import StrEnum
+from functools import cache
 from typing import Any
 
+from psycopg.types.json import Jsonb
 from sqlalchemy import (
     ColumnElement,
     Connection,
+    Integer,
     Row,
     Select,
+    String,
     and_,
+    bindparam,
     case,
+    cast,
     func,
-    insert,
     literal,
     null,
     or_,
     select,
     update,
 )
+from sqlalchemy.dialects.postgresql import insert
 
 from docmill.types import TERMINAL, LengthClass, Usage
 from storage import bookkeeping, rules
 from storage.bookkeeping import SPENDING, ZERO, Entry, Kind
-from storage.events import record_event
+from storage.fixed import Fixed
 from storage.ports import HELD_AS, Claim, Stage, Waste
-from storage.schema import attempts, jobs, ledger
+from storage.schema import attempts, events, jobs, ledger
 
-_COLUMNS = [ledger.c[field.name] for field in fields(Entry)]
+_NAMES = [field.name for field in fields(Entry)]
+_COLUMNS = [ledger.c[name] for name in _NAMES]
+_INSERT = f"INSERT INTO ledger ({', '.join(_NAMES)}) VALUES ({', '.join(f'%({name})s' for name in _NAMES)})"
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,24 +60,41 @@ class Imbalance:
 def reserve(
     connection: Connection, claim: Claim, amount_usd: Decimal, *, note: Mapping[str, Any] | None = None
 ) -> None:
-    """Hold an amount for a claim. Raises StaleAttempt if the claim is no longer ours."""
-    held = connection.execute(
+    """Hold an amount for a claim, in one statement. Raises StaleAttempt if the claim is no longer ours."""
+    told = None if note is None else Jsonb(dict(note))
+    entry = _plain(bookkeeping.reservation(claim, amount_usd))
+    held = _reserve(claim.stage).run(connection, held=claim.job_id, present=claim.attempt, note=told, **entry)
+    if not held.scalar_one():
+        raise rules.stale(claim)
+
+
+@cache
+def _reserve(stage: Stage) -> Fixed:
+    mine = (
         select(jobs.c.job_id)
         .where(
-            jobs.c.job_id == claim.job_id,
-            jobs.c.attempt == claim.attempt,
-            jobs.c.status == HELD_AS[claim.stage],
+            jobs.c.job_id == bindparam("held"),
+            jobs.c.attempt == bindparam("present"),
+            jobs.c.status == HELD_AS[stage],
             jobs.c.lease_until.is_not(None),
         )
         .with_for_update()
-    ).scalar_one_or_none()
-    if held is None:
-        raise rules.stale(claim)
+        .cte("mine")
+    )
+    values = [cast(bindparam(name), ledger.c[name].type) for name in _NAMES]
     # A commit whose answer was lost is repeated.
-    if not book(connection, claim.job_id, claim.attempt):
-        _write(connection, [bookkeeping.reservation(claim, amount_usd)])
-    if note is not None:
-        record_event(connection, "cost_control", job_id=claim.job_id, attempt=claim.attempt, detail=dict(note))
+    booked = insert(ledger).from_select(_NAMES, select(*values).select_from(mine), include_defaults=False)
+    note = cast(bindparam("note"), events.c.detail.type)
+    about = [mine.c.job_id, cast("cost_control", String), cast(bindparam("present"), Integer), note]
+    told = insert(events).from_select(
+        ["job_id", "kind", "attempt", "detail"],
+        select(*about).where(note.is_not(None)),
+        include_defaults=False,
+    )
+    return Fixed(
+        select(func.count()).select_from(mine).add_cte(booked.on_conflict_do_nothing().cte("booked"), told.cte("told")),
+        *("held", "present", "note", *_NAMES),
+    )
 
 
 def finish(connection: Connection, claim: Claim, usage: Usage) -> None:
@@ -114,10 +140,20 @@ def write_off(connection: Connection, job_id: str, waste: Waste) -> None:
 
 def book(connection: Connection, job_id: str, attempt: int | None = None) -> list[Entry]:
     """The entries of a job, or of one attempt, in the order in which they were written."""
-    statement = select(*_COLUMNS).where(ledger.c.job_id == job_id).order_by(ledger.c.entry_id)
-    if attempt is not None:
-        statement = statement.where(ledger.c.attempt == attempt)
-    return [_entry(row) for row in connection.execute(statement)]
+    if attempt is None:
+        return [_entry(row) for row in _book().run(connection, job=job_id)]
+    return [_entry(row) for row in _page().run(connection, job=job_id, attempt=attempt)]
+
+
+@cache
+def _book() -> Fixed:
+    return Fixed(select(*_COLUMNS).where(ledger.c.job_id == bindparam("job")).order_by(ledger.c.entry_id), "job")
+
+
+@cache
+def _page() -> Fixed:
+    of_attempt = (ledger.c.job_id == bindparam("job"), ledger.c.attempt == bindparam("attempt"))
+    return Fixed(select(*_COLUMNS).where(*of_attempt).order_by(ledger.c.entry_id), "job", "attempt")
 
 
 def spent(connection: Connection, tenant: str, since: datetime) -> Decimal:
@@ -137,9 +173,15 @@ def check(connection: Connection) -> list[Imbalance]:
 
 
 def _write(connection: Connection, entries: Iterable[Entry]) -> None:
-    rows = [asdict(entry) for entry in entries]
+    rows = [_plain(entry) for entry in entries]
     if rows:
-        connection.execute(insert(ledger), rows)
+        connection.exec_driver_sql(_INSERT, rows)
+
+
+def _plain(entry: Entry) -> dict[str, Any]:
+    """The columns of an entry, words without their types."""
+    values = ((name, getattr(entry, name)) for name in _NAMES)
+    return {name: str(value) if isinstance(value, StrEnum) else value for name, value in values}
 
 
 def _note_usage(connection: Connection, job_id: str, attempt: int, usage: Usage) -> None:
@@ -158,13 +200,12 @@ def _note_usage(connection: Connection, job_id: str, attempt: int, usage: Usage)
 
 
 def _entry(row: Row[Any]) -> Entry:
-    entry = Entry(**row._mapping)
-    return replace(
-        entry,
-        kind=Kind(entry.kind),
-        length_class=LengthClass(entry.length_class) if entry.length_class else None,
-        waste=Waste(entry.waste) if entry.waste else None,
-    )
+    words = {
+        "kind": Kind(row.kind),
+        "length_class": LengthClass(row.length_class) if row.length_class else None,
+        "waste": Waste(row.waste) if row.waste else None,
+    }
+    return Entry(**{**row._mapping, **words})
 
 
 # ---------------------------------------------------------------- proof

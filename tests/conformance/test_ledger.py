@@ -81,8 +81,9 @@ def reading(books: Books, *, lease_s: float = 60.0, name: bytes = b"one") -> Cla
 
 
 def lost(books: Books, *, max_lost: int = 3) -> Claim:
-    """A reading whose worker has died."""
+    """A reading whose worker has died, with nothing beside it."""
     claim = reading(books, lease_s=SHORT_S)
+    books.store.alone(claim)
     books.wait(SHORT_S * 1.5)
     books.store.sweep(republish_after_s=3600, max_lost=max_lost)
     return claim
