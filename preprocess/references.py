@@ -19,7 +19,7 @@ from preprocess.numerals import NUMERAL, number_of
 from preprocess.render import anchor, anchored_page
 from preprocess.split import split
 
-#: The share of a part that is kept free where parts refer to each other.
+#: The share of a part that what it refers to may take.
 MOST: Final = 0.25
 
 #: What is referred to: its kind and its number, for a note below a numbered section both numbers.
@@ -46,7 +46,8 @@ _TITLES: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
 )
 _HEADING: Final = "## "
 _EDGES: Final = (BlockKind.HEADER, BlockKind.FOOTER)
-_NUMBERED: Final = re.compile(rf"[（(]?({NUMERAL})[)）、.．]\s*\D")
+#: 12、 and （十二）; （12） is a point within a note.
+_NUMBERED: Final = re.compile(r"(\d{1,3})[、.．]\s*\D|[（(]([一二三四五六七八九十]{1,4})[)）]")
 _SECTION: Final = re.compile(r"([一二三四五六七八九十]{1,3})、")
 
 
@@ -66,12 +67,15 @@ def with_references(
     if len(parts) < 2:
         return tuple(parts)
     index = index_of(chunks, pages)
-    wanted = [list(_wanted(part, chunks, index)) for part in parts]
+    wanted = [_wanted(part, chunks, index) for part in parts]
     if not any(wanted):
         return tuple(parts)
-    needs = max(part.tokens + _length(more) for part, more in zip(parts, wanted, strict=True))
-    smaller = _smaller(parts, chunks, limit - min(int(MOST * limit), max(0, needs - limit)))
-    return tuple(_with(part, list(_wanted(part, chunks, index)), limit) for part in smaller)
+    most = int(MOST * limit)
+    needs = [(part, min(most, _length(more))) for part, more in zip(parts, wanted, strict=True)]
+    smaller = _smaller(
+        parts, chunks, limit - max((need for part, need in needs if part.tokens + need > limit), default=0)
+    )
+    return tuple(_with(part, _wanted(part, chunks, index), min(most, limit - part.tokens)) for part in smaller)
 
 
 def references(text: str) -> list[Target]:
@@ -94,34 +98,63 @@ def _target(kind: str, *numbers: str) -> Target:
 
 
 def index_of(chunks: Sequence[Chunk], pages: Sequence[Page]) -> Index:
-    """The titles of notes, tables and annexes among the chunks. The first of a number counts, headings before text."""
+    """The titles of notes, tables and annexes among the chunks. The first of a number counts, headings before text.
+
+    Numbered sections are notes too, where no title says "note"; of two with one number (an auditor's report has a
+    section five as well) the one with more numbered notes below it.
+    """
     places: dict[Target, int] = {}
-    titled = [(place, target) for place, target in _titles(chunks) if target[1]]
-    for place, target in sorted(titled, key=lambda one: not _bare(chunks[one[0]].text).startswith(_HEADING)):
+    for place, target in sorted(_titles(chunks), key=lambda one: not _is_heading(chunks[one[0]])):
         places.setdefault(target, place)
+    for number, section in _fullest(_sections(chunks)).items():
+        places.setdefault(("note", number), section[0][0])
+        places |= {target: place for place, target in reversed(section[1:])}
+    for place in _headings(chunks):
+        if found := _NUMBERED.match(_title(chunks[place])):
+            places.setdefault(_target("note", found[1] or found[2]), place)
     starts = sorted({*places.values(), *_headings(chunks), len(chunks)})
-    ends = dict(pairwise(starts))
-    return Index(places, ends, _printed_numbers(pages))
+    return Index(places, dict(pairwise(starts)), _printed_numbers(pages))
 
 
 def _titles(chunks: Sequence[Chunk]) -> Iterator[tuple[int, Target]]:
-    section = ""
+    """What calls itself a note, a table or an annex."""
     for place, chunk in enumerate(chunks):
-        title = _bare(chunk.text).removeprefix(_HEADING).lstrip()
         for kind, pattern in _TITLES:
-            if found := pattern.match(title):
+            if found := pattern.match(_title(chunk)):
                 yield place, _target(kind, found[1])
-        if found := _SECTION.match(title):
-            section = found[1]
-            yield place, _target("note", section)
-        elif section and (found := _NUMBERED.match(title)):
-            yield place, _target("below", section, found[1])
-        elif _bare(chunk.text).startswith(_HEADING) and (found := _NUMBERED.match(title)):
-            yield place, _target("note", found[1])
+
+
+def _sections(chunks: Sequence[Chunk]) -> list[list[tuple[int, Target]]]:
+    """Each numbered section with the numbered notes below it."""
+    sections: list[list[tuple[int, Target]]] = []
+    for place, chunk in enumerate(chunks):
+        if found := _SECTION.match(_title(chunk)):
+            sections.append([(place, _target("note", found[1]))])
+        elif sections and (found := _NUMBERED.match(_title(chunk))):
+            sections[-1].append((place, _target("below", sections[-1][0][1][1], found[1] or found[2])))
+    return sections
+
+
+def _fullest(sections: Sequence[list[tuple[int, Target]]]) -> Mapping[str, list[tuple[int, Target]]]:
+    """For each number the section with the most notes, the first of equals."""
+    fullest: dict[str, list[tuple[int, Target]]] = {}
+    for section in sections:
+        _, number = section[0][1]
+        if number not in fullest or len(section) > len(fullest[number]):
+            fullest[number] = section
+    return fullest
+
+
+def _title(chunk: Chunk) -> str:
+    return _bare(chunk.text).removeprefix(_HEADING).lstrip()
+
+
+def _is_heading(chunk: Chunk) -> bool:
+    return _bare(chunk.text).startswith(_HEADING)
 
 
 def _headings(chunks: Sequence[Chunk]) -> list[int]:
-    return [place for place, chunk in enumerate(chunks) if _bare(chunk.text).startswith(_HEADING)]
+    return [place for place, chunk in enumerate(chunks) if _is_heading(chunk)]
 
 
 def _bare(text: str) -> str:
@@ -139,17 +172,18 @@ def _printed_numbers(pages: Sequence[Page]) -> Mapping[int, int]:
 # ---------------------------------------------------------------- what a part needs
 
 
-def _wanted(part: Part, chunks: Sequence[Chunk], index: Index) -> Iterator[Chunk]:
-    """The chunks that a part refers to and does not show, in the order in which it refers to them."""
+def _wanted(part: Part, chunks: Sequence[Chunk], index: Index) -> list[list[Chunk]]:
+    """For each thing that a part refers to, in that order, the chunks of it that the part does not show."""
     targets = references(part.text)
-    if not targets:
-        return
-    shown: set[Piece] = set(part.pieces)
-    places = dict.fromkeys(place for target in targets for place in _places(target, chunks, index))
-    for place in places:
-        chunk = chunks[place]
-        if chunk.pieces and not shown.issuperset(chunk.pieces):
-            yield chunk
+    shown: set[Piece] = set(part.pieces) if targets else set()
+    taken: set[int] = set()
+    wanted: list[list[Chunk]] = []
+    for target in targets:
+        places = [place for place in _places(target, chunks, index) if place not in taken]
+        taken.update(places)
+        missing = (chunks[place] for place in places if not shown.issuperset(chunks[place].pieces))
+        wanted.append(list(missing))
+    return [one for one in wanted if one]
 
 
 def _places(target: Target, chunks: Sequence[Chunk], index: Index) -> Iterator[int]:
@@ -162,9 +196,9 @@ def _places(target: Target, chunks: Sequence[Chunk], index: Index) -> Iterator[i
         yield from range(start, index.ends[start])
 
 
-def _length(wanted: Sequence[Chunk]) -> int:
+def _length(wanted: Sequence[Sequence[Chunk]]) -> int:
     """The tokens of chunks with their marks. A character is one token at most."""
-    return sum(chunk.tokens + len(mark(chunk.page)) for chunk in wanted)
+    return sum(chunk.tokens + len(mark(chunk.page)) for target in wanted for chunk in target)
 
 
 def _smaller(parts: Sequence[Part], chunks: Sequence[Chunk], limit: int) -> Sequence[Part]:
@@ -175,20 +209,22 @@ def _smaller(parts: Sequence[Part], chunks: Sequence[Chunk], limit: int) -> Sequ
         return parts
 
 
-def _with(part: Part, wanted: Sequence[Chunk], limit: int) -> Part:
-    """The part with as much of what it refers to as fits, in that order."""
-    text, tokens = part.text, part.tokens
+def _with(part: Part, wanted: Sequence[Sequence[Chunk]], room: int) -> Part:
+    """The part with as much of what it refers to as there is room for, shared between what it refers to."""
+    text, spent = part.text, 0
     pulled: list[Chunk] = []
-    for chunk in wanted:
-        same_page = bool(pulled) and pulled[-1].page == chunk.page
-        lead = ("" if text.endswith("\n") else "\n") + ("" if same_page else mark(chunk.page))
-        fitting = _as_far_as(chunk, limit - tokens - len(lead))
-        if fitting is not None:
-            text, tokens = text + lead + fitting.text, tokens + len(lead) + fitting.tokens
-            pulled.append(fitting)
+    for number, target in enumerate(wanted):
+        allowed = spent + (room - spent) // (len(wanted) - number)
+        for chunk in target:
+            same_page = bool(pulled) and pulled[-1].page == chunk.page
+            lead = ("" if text.endswith("\n") else "\n") + ("" if same_page else mark(chunk.page))
+            fitting = _as_far_as(chunk, allowed - spent - len(lead))
+            if fitting is not None:
+                text, spent = text + lead + fitting.text, spent + len(lead) + fitting.tokens
+                pulled.append(fitting)
     pieces = tuple(dict.fromkeys((*part.pieces, *(piece for chunk in pulled for piece in chunk.pieces))))
     pages = tuple(dict.fromkeys(chunk.page for chunk in pulled))
-    return replace(part, text=text, tokens=tokens, pieces=pieces, referred=pages)
+    return replace(part, text=text, tokens=part.tokens + spent, pieces=pieces, referred=pages)
 
 
 def mark(page: int) -> str:

@@ -221,7 +221,7 @@ def test_the_first_512_tokens_are_the_last_to_go() -> None:
 
 def report_with_notes() -> PreparedDocument:
     body = [paragraph("Loans are explained, see Note 12 for details.", 1)]
-    body += [paragraph("Alpha beta gamma delta epsilon zeta eta theta. " * 3, 1) for _ in range(6)]
+    body += [paragraph("Alpha beta gamma delta epsilon zeta eta theta. " * 3, 1) for _ in range(9)]
     more = [paragraph("Iota kappa lambda mu nu xi omicron pi. " * 3, 2) for _ in range(6)]
     note = [
         heading("Note 12 Loans", 3),
@@ -234,7 +234,7 @@ def report_with_notes() -> PreparedDocument:
 
 
 def test_a_part_gets_the_note_that_it_refers_to_with_the_page_of_the_note() -> None:
-    shown = fit(report_with_notes(), Budget(260))
+    shown = fit(report_with_notes(), Budget(320))
     first = shown.parts[0]
     assert len(shown.parts) > 1
     assert first.referred == (3,)
@@ -246,8 +246,8 @@ def test_a_part_gets_the_note_that_it_refers_to_with_the_page_of_the_note() -> N
 
 
 def test_what_is_referred_to_keeps_within_the_limit_and_the_rest_is_unchanged() -> None:
-    shown = fit(report_with_notes(), Budget(260))
-    assert all(part.tokens <= 260 and count([part.text])[0] <= part.tokens for part in shown.parts)
+    shown = fit(report_with_notes(), Budget(320))
+    assert all(part.tokens <= 320 and count([part.text])[0] <= part.tokens for part in shown.parts)
     own = "".join(re.split(r"\[referred: p\d+\]\n", part.text)[0] for part in shown.parts)
     assert words(own) == words(whole_text(report_with_notes()))
 
@@ -313,3 +313,24 @@ def test_a_note_below_a_numbered_section_is_found_by_both_numbers() -> None:
 )
 def test_small_numbers_are_read_in_all_their_spellings(text: str, number: int | None) -> None:
     assert number_of(text) == number
+
+
+def test_of_two_sections_with_one_number_the_one_with_more_notes_is_meant() -> None:
+    auditor = [heading("五、审计责任"), paragraph("（1）识别风险。", 1), paragraph("1、了解内部控制。", 1)]
+    notes = [heading("五、项目注释", 2), *(paragraph(f"{n}、第{n}项附注。", 2) for n in (1, 2, 3))]
+    chunks = prepared([auditor, notes]).chunks
+    places = index_of(chunks, ()).places
+    assert "第1项附注" in chunks[places["below", "5.1"]].text
+    assert "项目注释" in chunks[places["note", "5"]].text
+
+
+def test_what_a_part_refers_to_takes_a_quarter_of_it_at_most_and_each_target_its_share() -> None:
+    asking = [paragraph("See Note 1 and see Note 2.", 1), *(paragraph("Alpha beta gamma. " * 20, 1) for _ in range(6))]
+    notes = [
+        [heading(f"Note {n} Loans", n + 1), *(paragraph(f"N{n} owes. " * 9, n + 1) for _ in range(9))] for n in (1, 2)
+    ]
+    shown = fit(prepared([asking, *notes]), Budget(400))
+    pulled = shown.parts[0].text.partition("[referred")[2]
+    assert shown.parts[0].referred == (2, 3)
+    assert "N1 owes" in pulled and "N2 owes" in pulled
+    assert count([pulled])[0] <= 100
