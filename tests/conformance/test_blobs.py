@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -99,3 +100,38 @@ def test_two_stores_at_one_url_see_the_same(tmp_path: Path, s3_bucket: Bucket, k
     for url, options in [(tmp_path.as_uri(), {}), (s3_bucket.url, s3_bucket.options)]:
         Blobs.at(url, **options).put(key, b"shared")
         assert Blobs.at(url, **options).get(key) == b"shared"
+
+
+def test_a_blob_is_written_and_read_in_pieces_and_from_others(blobs: Blobs, key: str) -> None:
+    pieces = [bytes([number]) * 3_000_000 for number in range(4)]
+    blobs.put_stream(key, iter(pieces))
+    blobs.put_stream(f"{key}-copy", blobs.stream(key))
+    assert b"".join(blobs.stream(f"{key}-copy")) == b"".join(pieces)
+    assert blobs.range(key, 2_999_999, 2) == b"\x00\x01"
+
+
+def test_a_blob_whose_pieces_end_in_an_error_is_none(blobs: Blobs, key: str) -> None:
+    def broken() -> Iterator[bytes]:
+        yield b"x" * 9_000_000
+        raise ValueError("the other side is gone")
+
+    with pytest.raises(ValueError, match="gone"):
+        blobs.put_stream(key, broken())
+    assert not blobs.exists(key)
+
+
+def test_a_blob_can_be_read_like_a_file(blobs: Blobs, key: str) -> None:
+    blobs.put(key, b"0123456789" * 1000)
+    with blobs.open(key) as file:
+        file.seek(-10, 2)
+        assert (file.read(), file.seek(5), file.read(3)) == (b"0123456789", 5, b"567")
+
+
+def test_a_deleted_blob_is_gone_and_may_be_deleted_again(blobs: Blobs, key: str) -> None:
+    blobs.put(key, b"x")
+    for _ in range(2):
+        blobs.delete(key)
+    assert not blobs.exists(key)
+    for call in (blobs.stream, blobs.open, lambda missing: blobs.range(missing, 0, 1)):
+        with pytest.raises(NotFound):
+            call(key)
