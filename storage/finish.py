@@ -15,6 +15,7 @@ from storage import ledger, parts, rules
 from storage.near_duplicates import link_near_duplicate
 from storage.page_texts import grid_of, save_texts
 from storage.ports import HELD_AS, Claim, Waste
+from storage.rows import insert_rows
 from storage.schema import attempts, documents, fields, findings, jobs, results, reviews, tables
 from storage.stages import RELEASED, Move, let_go
 
@@ -197,36 +198,37 @@ def finish_validate(
     if status in rules.WITH_RESULT:
         _save_result(connection, claim, verdict, extraction)
     if status == Status.NEEDS_REVIEW:
-        connection.execute(insert(reviews).values(job_id=claim.job_id, reason=reason))
+        insert_rows(connection, reviews, [{"job_id": claim.job_id, "reason": reason}])
     if status not in rules.WITH_RESULT:
         ledger.write_off(connection, claim.job_id, Waste.REJECTED)
     _save_findings(connection, claim, verdict.findings)
     return status
 
 
+#: A job that a reviewer rejected may have been read again: its values have versions already.
+_NEXT_VERSION = (
+    "1 + coalesce((SELECT max(version) FROM fields AS older"
+    " WHERE older.job_id = new.job_id AND older.path = new.path), 0)"
+)
+_ITS_PARSER = "(SELECT parser FROM jobs JOIN documents USING (document_id) WHERE jobs.job_id = new.job_id)"
+
+
 def _save_result(connection: Connection, claim: Claim, verdict: Verdict, extraction: Extraction) -> None:
-    connection.execute(
-        insert(results).values(
-            job_id=claim.job_id,
-            attempt=claim.attempt,
-            result=extraction.result,
-            verdict=verdict.outcome,
-            ruleset=verdict.ruleset,
-        )
-    )
-    numbers = last_versions(connection, claim.job_id)
+    result = {
+        "job_id": claim.job_id,
+        "attempt": claim.attempt,
+        "result": extraction.result,
+        "verdict": verdict.outcome,
+        "ruleset": verdict.ruleset,
+    }
+    insert_rows(connection, results, [result])
     made_by = {"model": extraction.model, "prompt_sha256": extraction.prompt_sha256, "ruleset": verdict.ruleset}
-    rows = [
-        {**field_row(claim.job_id, value), **made_by, "version": numbers.get(value.path, 0) + 1}
-        for value in verdict.fields
-    ]
-    if rows:
-        parser = select(documents.c.parser).where(documents.c.document_id == claim.document_id).scalar_subquery()
-        connection.execute(insert(fields).values(parser=parser), rows)
+    rows = [{**field_row(claim.job_id, value), **made_by} for value in verdict.fields]
+    insert_rows(connection, fields, rows, worked_out={"version": _NEXT_VERSION, "parser": _ITS_PARSER})
 
 
 def last_versions(connection: Connection, job_id: str) -> dict[str, int]:
-    """The last version of each value: a job that a reviewer rejected may have been read again."""
+    """The last version of each value."""
     highest = select(fields.c.path, func.max(fields.c.version)).where(fields.c.job_id == job_id)
     return {path: number for path, number in connection.execute(highest.group_by(fields.c.path))}
 
@@ -265,5 +267,4 @@ def _save_findings(connection: Connection, claim: Claim, found: Sequence[Finding
         }
         for finding in found
     ]
-    if rows:
-        connection.execute(insert(findings), rows)
+    insert_rows(connection, findings, rows)

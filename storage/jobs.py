@@ -56,7 +56,7 @@ class JobStore:
     def claim(self, connection: Connection, job_id: str, stage: Stage, *, worker: str, lease_s: float) -> Claim | None:
         return stages.take(connection, job_id, stage, worker=worker, lease_s=lease_s)
 
-    @transactional
+    @autocommitted
     def renew(self, connection: Connection, claims: Collection[Claim], *, lease_s: float) -> frozenset[Claim]:
         held = {(claim.job_id, claim.attempt): claim for claim in claims}
         renewed = connection.execute(
@@ -157,15 +157,15 @@ class JobStore:
             record_event(connection, "cancelled", job_id=job_id, tenant=tenant)
         return changed.rowcount == 1
 
-    @transactional
+    @autocommitted
     def extraction(self, connection: Connection, claim: Claim) -> Extraction:
         return finish.latest_extraction(connection, claim.job_id)
 
-    @transactional
+    @autocommitted
     def waiting(self, connection: Connection, *, limit: int) -> Sequence[Waiting]:
         return [_waiting_of(row) for row in lines.foremost(connection, limit)]
 
-    @transactional
+    @autocommitted
     def in_flight(self, connection: Connection) -> dict[str, int]:
         queue = _queue().label("queue")
         rows = connection.execute(
@@ -178,7 +178,7 @@ class JobStore:
         )
         return {name: count for name, count in rows}
 
-    @transactional
+    @autocommitted
     def mark_published(self, connection: Connection, job_ids: Iterable[str]) -> None:
         connection.execute(
             update(jobs)
@@ -186,13 +186,13 @@ class JobStore:
             .values(published_at=func.now())
         )
 
-    @transactional
+    @autocommitted
     def mark_unpublished(self, connection: Connection, job_ids: Iterable[str]) -> None:
         connection.execute(
             update(jobs).where(jobs.c.job_id.in_(list(job_ids)), jobs.c.lease_until.is_(None)).values(published_at=None)
         )
 
-    @transactional
+    @autocommitted
     def reroute(self, connection: Connection, job_id: str, route: Route) -> None:
         connection.execute(
             update(jobs)
@@ -245,7 +245,7 @@ class JobStore:
     def record(self, connection: Connection, job_id: str, *, tenant: str | None = None) -> Record:
         return reading.record(connection, job_id, tenant=tenant)
 
-    @transactional
+    @autocommitted
     def counts(self, connection: Connection) -> dict[Status, int]:
         rows = connection.execute(select(jobs.c.status, func.count()).group_by(jobs.c.status))
         return {Status(status): count for status, count in rows}
