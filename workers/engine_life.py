@@ -32,6 +32,8 @@ from workers.services import Services
 log = logger("engine_life")
 
 LOOK_EVERY_S: Final = 2.0
+#: To find out what memory a process tree takes is dear, and no limit is passed in seconds.
+CHECK_EVERY_S: Final = 30.0
 #: Rates are over this long.
 _WINDOW_S: Final = 60.0
 _ANSWER_WITHIN_S: Final = 5.0
@@ -44,7 +46,7 @@ class EngineLife:
     def __init__(self, engine: EngineThread, lane: Lane, use: Services) -> None:
         self._engine, self._lane, self._use = engine, lane, use
         self._began = time.monotonic()
-        self._preempted: deque[tuple[float, float]] = deque(maxlen=int(_WINDOW_S / LOOK_EVERY_S))
+        self._preempted: deque[tuple[float, float]] = deque(maxlen=int(_WINDOW_S / CHECK_EVERY_S))
         self._ending = threading.Event()
 
     def begin(self) -> None:
@@ -56,21 +58,27 @@ class EngineLife:
     # ------------------------------------------------------------ watching
 
     def _watch(self) -> None:
+        check_at = time.monotonic() + CHECK_EVERY_S
         while not self._ending.wait(LOOK_EVERY_S):
             try:
                 self.look()
+                if time.monotonic() >= check_at:
+                    check_at += CHECK_EVERY_S
+                    self.check()
             except (DocmillError, TimeoutError) as error:
                 say(log, "not_seen", level=logging.WARNING, why=error)
 
     def look(self) -> None:
-        """End with a dead engine at once, and in order with one that is due."""
+        """End at once with an engine that is dead."""
         health = self._engine.health(_ANSWER_WITHIN_S)
         if health.dead:
             say(log, "dead", level=logging.ERROR, why=health.detail)
             self._ending.set()
             self._use.room.close()
             leave_with_engine()
-            return
+
+    def check(self) -> None:
+        """End in order with an engine that is due."""
         why = reason_to_recycle(self._lane.recycle, self.condition())
         if why is not None:
             say(log, "recycled", level=logging.WARNING, lane=self._lane.name, why=why)

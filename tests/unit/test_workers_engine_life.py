@@ -42,13 +42,14 @@ def told_to_end() -> Iterator[threading.Event]:
 
 def test_an_engine_that_is_due_ends_its_worker_in_order(engine: EngineThread, told_to_end: threading.Event) -> None:
     lane = replace(LANE, recycle=Recycle(memory_gib=0.001, least_s=0))
-    EngineLife(engine, lane, Services(Settings())).look()
+    EngineLife(engine, lane, Services(Settings())).check()
     assert told_to_end.wait(5)
 
 
 def test_a_healthy_engine_is_left_alone(engine: EngineThread, told_to_end: threading.Event) -> None:
     life = EngineLife(engine, LANE, Services(Settings()))
     life.look()
+    life.check()
     seen = life.condition()
     assert (seen.preemptions_per_minute, seen.idle_cache) == (0.0, 0.0)
     assert 0 < seen.memory_gib < 1000
