@@ -1,9 +1,10 @@
 """Jobs through every stage against Celery tasks that do nothing, on the same workers, broker and machine.
 
-`python -m bench.pipeline [--jobs N] [--rounds N] [--tokenizer FOLDER]`. The documents were parsed before (as for a
-second profile), the engine is the stub: what is measured is the way of a job, parse-skip → route → claim → finish for
-each stage, on a real Valkey, a real PostgreSQL and real worker processes. Both sides' messages are put into the queues
-at once; they take turns at being first; each figure is the median of its rounds.
+`python -m bench.pipeline [--jobs N] [--rounds N] [--tokenizer FOLDER] [--backlog N]`. The documents were parsed before
+(as for a second profile), the engine is the stub: what is measured is the way of a job, parse-skip → route → claim →
+finish for each stage, on a real Valkey, a real PostgreSQL and real worker processes. Both sides' messages are put into
+the queues at once; they take turns at being first; each figure is the median of its rounds. No-op tasks do nothing at
+all; what of a job is reading and checking is shown on lines of its own ("engine thread", "pure code").
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from typing import Any, Final
 import pymupdf
 from sqlalchemy import text
 
+from bench import backlog
 from bench.pipeline_stack import QUEUES, Parts, running
 from bench.report import Figure, finish, show
 from docmill.codec import pack
@@ -56,6 +58,8 @@ class Round:
 
 def main() -> int:
     options = _options()
+    if options.backlog:
+        return backlog.main(options.backlog)
     with running(options.tokenizer) as parts:
         documents = list(_documents(options.jobs, parts.use))
         rounds: dict[str, list[Round]] = {"docmill": [], "no-op": []}
@@ -205,7 +209,7 @@ def _median_cpu(of_side: Sequence[Round], part: str) -> float:
 
 def _figures(measured: Mapping[str, Sequence[Round]], jobs: int) -> list[Figure]:
     rates = {name: statistics.median(one.rate for one in of_side) for name, of_side in measured.items()}
-    cpu = sum(_median_cpu(measured["docmill"], part) for part in _PARTS)
+    cpu, nothing = (sum(_median_cpu(measured[side], part) for part in _PARTS) for side in ("docmill", "no-op"))
     return [
         Figure("jobs", jobs),
         Figure("jobs_per_second", rates["docmill"] / len(STAGES)),
@@ -213,6 +217,7 @@ def _figures(measured: Mapping[str, Sequence[Round]], jobs: int) -> list[Figure]
         Figure("noop_tasks_per_second", rates["no-op"]),
         Figure("of_noop", rates["docmill"] / rates["no-op"], ">= 0.5"),
         Figure("cpu_ms_per_job", 1000 * cpu / jobs),
+        Figure("cpu_of_noop", nothing / cpu),
     ]
 
 
@@ -227,6 +232,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--jobs", type=int, default=600)
     parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--backlog", type=int, default=0, help="instead: looks of dispatch at so many waiting jobs")
     parser.add_argument("--tokenizer", type=Path, default=Path(os.environ.get("DOCMILL_TEST_MODEL", ".models/smollm2")))
     return parser.parse_args()
 
