@@ -28,7 +28,15 @@ from workers.services import services
 
 #: What a step's own code is: what no other meter claims.
 PURE: Final = "pure code"
-_STORE: Final = ("claim", "finish_parse", "finish_infer", "finish_validate", "repeated_reading", "extraction", "reserve")
+_STORE: Final = (
+    "claim",
+    "finish_parse",
+    "finish_infer",
+    "finish_validate",
+    "repeated_reading",
+    "extraction",
+    "reserve",
+)
 
 _local = threading.local()
 _lock = threading.Lock()
