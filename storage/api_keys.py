@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import re
 import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -68,6 +69,11 @@ def create(
 def key_id_of(token: str) -> str:
     """The name of a token's key."""
     return f"key_{_hash(token)[:16]}"
+
+
+def without_keys(text: str) -> str:
+    """A text for logs and the audit: a token that somebody put into it by mistake is blanked out."""
+    return re.sub(rf"{PREFIX}[\w-]+", f"{PREFIX}…", text)
 
 
 def find(connection: Connection, token: str) -> Key | None:

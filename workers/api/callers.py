@@ -16,7 +16,7 @@ from sqlalchemy import Connection
 
 from docmill.types import Record
 from storage import api_keys
-from storage.api_keys import Key, Scope
+from storage.api_keys import Key, Scope, without_keys
 from storage.audit import record_act
 from workers.api.problems import Forbidden, Unauthorised
 from workers.services import Services
@@ -92,7 +92,7 @@ def record_refusal(request: Request, caller: Caller, status: int, use: Services)
 
 def _write_down(kind: str, request: Request, caller: Caller, use: Services, **more: Any) -> None:
     """The path is kept as it was sent, encoded: it may hold what no database stores."""
-    path = request.scope.get("raw_path", b"").partition(b"?")[0].decode("ascii", "replace")[:500]
+    path = without_keys(request.scope.get("raw_path", b"").partition(b"?")[0].decode("ascii", "replace"))[:500]
     detail = {"method": request.method, "path": path, "request_id": request.state.request_id, "key_id": caller.key_id}
     with use.database.begin() as connection:
         record_act(connection, kind, tenant=caller.tenant, actor=caller.actor, detail={**detail, **more})

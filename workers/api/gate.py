@@ -15,7 +15,7 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from docmill.errors import DocmillError
-from workers.api.callers import Caller, admit, record_refusal
+from workers.api.callers import SAFE, Caller, admit, record_refusal
 from workers.api.problems import answer_to, problem
 from workers.services import Services
 
@@ -26,6 +26,8 @@ PLAIN_MAX_BYTES = 16 * 1024 * 1024
 #: What the envelope of a form may take besides the file.
 FORM_BYTES = 64 * 1024
 FORM = "multipart/form-data"
+#: Refusals that come before the body is over.
+UNHEARD = (401, 403, 408, 413, 429)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Gate:
             return
         request = Request(scope)
         request.state.request_id = _request_id(request)
-        answered = Answered(send, request.state.request_id)
+        answered = Answered(send, request.state.request_id, sends_more=request.method not in SAFE)
         if _has_nul(request):
             await problem(400, "bad_request", "a NUL character has no place here")(scope, receive, answered)
             return
@@ -97,16 +99,22 @@ class Body:
 
 
 class Answered:
-    """Sends the answer with its `x-request-id`, and remembers the status: 500 until there is one."""
+    """Sends the answer with its `x-request-id`, and remembers the status: 500 until there is one.
 
-    def __init__(self, send: Send, request_id: str) -> None:
-        self._send, self._request_id = send, request_id
+    The connection of a refused call is closed: what is still on its way is not to be listened to.
+    """
+
+    def __init__(self, send: Send, request_id: str, *, sends_more: bool) -> None:
+        self._send, self._request_id, self._sends_more = send, request_id, sends_more
         self.status = 500
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.status = message["status"]
-            MutableHeaders(scope=message)["x-request-id"] = self._request_id
+            headers = MutableHeaders(scope=message)
+            headers["x-request-id"] = self._request_id
+            if self._sends_more and self.status in UNHEARD:
+                headers["connection"] = "close"
         await self._send(message)
 
 

@@ -26,6 +26,7 @@ from docmill.errors import (
     TooLarge,
 )
 from docmill.log import logger, say
+from storage.api_keys import without_keys
 from storage.database import told
 from workers.api.models import OpenAIError, Problem
 
@@ -132,7 +133,7 @@ def answer_errors(api: FastAPI) -> None:
 
     @api.exception_handler(Exception)
     async def unforeseen(request: Request, error: Exception) -> JSONResponse:
-        say(log, "unforeseen", level=logging.ERROR, path=request.url.path, why=repr(error))
+        say(log, "unforeseen", level=logging.ERROR, path=without_keys(request.url.path), why=without_keys(repr(error)))
         return problem(500, "internal_error", "an error that nobody foresaw; the log of the API has it")
 
 
