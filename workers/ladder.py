@@ -49,15 +49,18 @@ def kept_of(state: State, ladder: Ladder) -> dict[str, Any]:
 
 
 class Fresh(Generic[T]):
-    """A value that is asked for again once it is older than `for_s`."""
+    """A value that is asked for again once it is older than `for_s`, and than `rest` times what it took to ask."""
 
-    def __init__(self, ask: Callable[[], T], for_s: float) -> None:
-        self._ask, self._for_s = ask, for_s
+    def __init__(self, ask: Callable[[], T], for_s: float, *, rest: float = 0.0) -> None:
+        self._ask, self._for_s, self._rest = ask, for_s, rest
         self._held: tuple[float, T] | None = None
 
     def value(self) -> T:
-        if self._held is None or time.monotonic() - self._held[0] > self._for_s:
-            self._held = (time.monotonic(), self._ask())
+        now = time.monotonic()
+        if self._held is None or now > self._held[0]:
+            found = self._ask()
+            ended = time.monotonic()
+            self._held = (ended + max(self._for_s, self._rest * (ended - now)), found)
         return self._held[1]
 
 

@@ -57,6 +57,8 @@ if TYPE_CHECKING:
 LAPTOP_LANE = "cpu"
 #: How old the count of the backlog may be.
 BACKLOG_S = 10.0
+#: Of a tick's process the count takes no more than one part in this.
+BACKLOG_REST = 50.0
 
 
 @dataclass
@@ -183,7 +185,7 @@ class Services:
     @cached_property
     def backlog(self) -> Fresh[dict[str, list[tuple[float, int]]]]:
         """What waits by lane and deadline: to count a million jobs takes a while, and deadlines are hours away."""
-        return Fresh(self.control.backlog, BACKLOG_S)
+        return Fresh(self.control.backlog, BACKLOG_S, rest=BACKLOG_REST)
 
     @cached_property
     def meter(self) -> Meter:
