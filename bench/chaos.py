@@ -12,10 +12,13 @@ import argparse
 import statistics
 import time
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
+
+from psycopg import OperationalError
 
 from bench.chaos_audit import Audit, audit, ended_jobs, recovery
 from bench.chaos_blows import Blows, Fallen
@@ -71,8 +74,8 @@ def run(*, jobs: int, kills: int, seconds: float, seed: int) -> Outcome:
     lanes.write_text(_LANE)
     environment = {"DOCMILL_LANES": str(lanes), "DOCMILL_VIP_TENANTS": f'["{VIP}"]', "DOCMILL_OCR": "false"}
     began = time.monotonic()
-    with Stack(home, environment).running(within_s=240) as stack:
-        planned, client = works(jobs, seed), _clients(stack)
+    with Stack(home, environment).running(within_s=240) as stack, _clients(stack) as client:
+        planned = works(jobs, seed)
         harm = Blows(stack, client.job_ids, frozen_s=float(QUICK["DOCMILL_LEASE_S"]) + 2)
         programs = tuple(program.name for program in PROGRAMS)
         with ThreadPoolExecutor(1) as beside:
@@ -97,7 +100,8 @@ def run(*, jobs: int, kills: int, seconds: float, seed: int) -> Outcome:
     return outcome
 
 
-def _clients(stack: Stack) -> Clients:
+@contextmanager
+def _clients(stack: Stack) -> Iterator[Clients]:
     address = stack.address
     settings = Settings(
         home=stack.data,
@@ -109,20 +113,30 @@ def _clients(stack: Stack) -> Clients:
     use = Services(settings)
     with use.database.begin() as connection:
         keys = {tenant: create(connection, tenant, "chaos") for tenant in TENANTS}
-    return Clients(stack, keys, use)
+    yield Clients(stack, keys, use)
+    use.database.dispose()
 
 
 def _wait_for_the_end(stack: Stack, files: int) -> None:
     """Until every file has a record and no job is open, or until nothing has moved for so long that nothing will."""
-    seen, since = {}, time.monotonic()
+    seen: dict[str, Any] = {}
+    since = time.monotonic()
     while time.monotonic() - since < MOVES_WITHIN_S:
-        [row] = stack.rows(_PROGRESS)
-        if row["files"] >= files and row["open"] == 0:
+        row = _progress(stack) or seen
+        if row and row["files"] >= files and row["open"] == 0:
             return
         if row != seen:
             seen, since = row, time.monotonic()
         time.sleep(1.0)
     print(f"nothing has moved for {MOVES_WITHIN_S:g} s: {seen}")
+
+
+def _progress(stack: Stack) -> dict[str, Any]:
+    """What moves while there is work; nothing while the last blow has the database down."""
+    try:
+        return stack.rows(_PROGRESS)[0]
+    except OperationalError:
+        return {}
 
 
 def _recovered(stack: Stack, fallen: Sequence[Fallen]) -> dict[str, list[float]]:

@@ -7,7 +7,7 @@ import pytest
 from bench.chaos import figures, run, show_all
 
 pytestmark = pytest.mark.timeout(600)
-JOBS, KILLS, SECONDS, SEED = 40, 8, 30.0, 7
+JOBS, KILLS, SECONDS, SEED = 40, 8, 25.0, 7
 
 
 def test_nothing_is_lost_done_twice_or_stuck_while_everything_breaks() -> None:
