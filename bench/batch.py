@@ -31,7 +31,7 @@ from workers.processes import marked
 
 SMALL: Final = 1_000
 #: Results that the batch shall have before it is cancelled.
-BEGUN: Final = 50
+BEGUN: Final = 20
 PROFILE: Final = "transaction-monitoring"
 ENDPOINT: Final = "/v1/chat/completions"
 PROGRAMS: Final = ("api", "batch", "parse", "gpu", "validate", "beat")
@@ -170,10 +170,11 @@ def main() -> int:
             key = stack.command("keys", "create", _TENANT).split()[0]
             client = OpenAI(base_url=f"{stack.url}/v1", api_key=key, timeout=600)
             small, large = (run(stack, client, lines, options.limit) for lines in (SMALL, options.lines))
+        # Before the folder goes: a hundred thousand documents take minutes to remove on a slow disk.
+        _tell(small, large)
+        return finish("batch", _figures(small, large))
     finally:
         forget(home)
-    _tell(small, large)
-    return finish("batch", _figures(small, large))
 
 
 def _tell(small: Run, large: Run) -> None:
