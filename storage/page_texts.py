@@ -25,12 +25,15 @@ def page_texts(prepared: PreparedDocument) -> dict[int, str]:
     lines: dict[int, list[str]] = defaultdict(list)
     for page in prepared.pages:
         for block in page.blocks:
-            if block.table is not None:
-                for number, line in _table_lines(block.table):
-                    lines[number].append(line)
-            elif block.printed.text:
-                lines[page.number].append(block.printed.text)
+            said = [(page.number, block.printed.text)] if block.table is None else _table_lines(block.table)
+            _add(lines, said)
     return {page: "\n".join(lines[page]) for page in sorted(lines)}
+
+
+def _add(lines: dict[int, list[str]], said: list[tuple[int, str]]) -> None:
+    for page, line in said:
+        if line:
+            lines[page].append(line)
 
 
 def _table_lines(table: Table) -> list[tuple[int, str]]:

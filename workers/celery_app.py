@@ -65,8 +65,8 @@ def make_app() -> Celery:
             name: {
                 "task": f"docmill.{name}",
                 "schedule": settings().tick_s,
-                # What nobody took for long is worth nothing: the next tick does the same. Long, because the moment is by
-                # beat's clock and compared with the worker's.
+                # What nobody took for long is worth nothing: the next tick does the same. Long, because the moment is
+                # by beat's clock and compared with the worker's.
                 "options": {"queue": "control", "expires": TICK_EXPIRES_S},
             }
             for name in ("dispatch", "sweep", "scan_inbox", *(["probe"] if settings().probe_every_s else []))

@@ -139,7 +139,7 @@ class Settings(BaseSettings):
     republish_after_s: float = Field(default=60.0, description="A message not claimed for this long is presumed lost.")
     stalled_s: float = Field(
         default=60.0,
-        description="A worker with a free slot that takes no message for so long while some wait ends itself; 0: never.",
+        description="A worker with a free slot that fetches nothing for so long while messages wait ends itself.",
     )
     tick_s: float = Field(default=1.0, description="Interval of dispatch, sweep and inbox scan.")
     max_lost: int = Field(default=3, description="Lost attempts after which a job is poison.")

@@ -10,8 +10,8 @@ from sqlalchemy import Engine, func, insert, select
 
 from docmill.likeness import Likeness
 from preprocess.dedup import likeness_of
-from storage.near_duplicates import LOOKED_AT, Link, link_near_duplicate
 from storage.likeness_schema import likenesses, minhash_bands
+from storage.near_duplicates import LOOKED_AT, Link, link_near_duplicate
 from storage.schema import documents
 
 WORKERS = 12

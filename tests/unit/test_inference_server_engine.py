@@ -182,7 +182,7 @@ async def half_then_reset(path: str, body: bytes, writer: asyncio.StreamWriter) 
 
 
 def test_a_connection_that_is_reset_in_the_middle_of_an_answer_is_unavailable() -> None:
-    with pytest.raises(EngineUnavailable, match="did not answer|ended before the answer did"):
+    with pytest.raises(EngineUnavailable, match=r"did not answer|ended before the answer did"):
         answered(half_then_reset)
 
 
