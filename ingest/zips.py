@@ -10,8 +10,10 @@ import stat
 import struct
 import zipfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import PurePosixPath
 from typing import BinaryIO, Final
 
@@ -71,29 +73,39 @@ class LeftOut:
     reason: str
 
 
-def unpack(file: BinaryIO, limits: ZipLimits | None = None) -> Iterator[Unpacked | LeftOut]:
-    """Every entry but folders, in the archive's order, one at a time.
+def unpack(file: BinaryIO, limits: ZipLimits | None = None, *, start: int = 0) -> Iterator[Unpacked | LeftOut]:
+    """Every entry but folders, in the archive's order, one at a time, from `start` on; no two have the same name.
 
     Raises CorruptZip, and ZipBomb: before the first entry for what the directory says, later for what comes out.
     """
     limits = limits or ZipLimits()
     _check_directory(file, limits)
-    total = 0
     try:
         with zipfile.ZipFile(file) as archive:
             entries = [entry for entry in archive.infolist() if not entry.is_dir()]
             if len(entries) > limits.max_files:
                 raise _too_many(len(entries), limits)
-            for entry in entries:
-                one = _take(archive, entry, limits, limits.max_total_bytes - total)
+            total = sum(entry.file_size for entry in entries[:start])
+            for entry, name in islice(zip(entries, _names(entries), strict=True), start, None):
+                one = _take(archive, entry, name, limits, limits.max_total_bytes - total)
                 total += len(one.data) if isinstance(one, Unpacked) else 0
                 yield one
     except (zipfile.BadZipFile, NotImplementedError, EOFError, UnicodeDecodeError, ValueError, OSError) as error:
         raise CorruptZip(f"the archive cannot be read ({error}): pack it again") from error
 
 
-def _take(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, limits: ZipLimits, left: int) -> Unpacked | LeftOut:
-    name = key_of(_name_of(entry))
+def _names(entries: list[zipfile.ZipInfo]) -> Iterator[str]:
+    """A name that comes again gets a number."""
+    seen: Counter[str] = Counter()
+    for entry in entries:
+        name = key_of(_name_of(entry))
+        seen[name] += 1
+        yield name if seen[name] == 1 else f"{name}#{seen[name]}"
+
+
+def _take(
+    archive: zipfile.ZipFile, entry: zipfile.ZipInfo, name: str, limits: ZipLimits, left: int
+) -> Unpacked | LeftOut:
     refusal = _refusal(entry, limits)
     if refusal is not None:
         return LeftOut(name, *refusal)

@@ -6,32 +6,21 @@ there, and memory does not grow with the file.
 
 from __future__ import annotations
 
-import hashlib
-import zipfile
-import zlib
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any
 
 from sqlalchemy import RowMapping
 
 from docmill.errors import NotFound
-from ingest.folder import key_of
-from ingest.sniff import is_pdf
 from storage.batches import Chunk, Line, error_of
-from storage.files import NewFile, file_key
-from workers.batch_line import LONGEST_ID, Asked, Fault, known_profile, read_line
+from workers.batch_line import Asked, Fault, known_profile, line_of, read_line
+from workers.batch_zip import MEMBERS, members
 from workers.services import Services
 
 #: Input that one transaction takes.
 PIECE_BYTES = 512 * 1024
 #: Longest line that is read; a request is a few hundred bytes.
 LONGEST_LINE = 8 * 1024 * 1024
-#: Documents of a zip file that one transaction takes.
-MEMBERS = 500
-#: Largest directory of a zip file: Python holds it in memory.
-LARGEST_DIRECTORY = 64 * 1024 * 1024
 #: Faults that one piece tells.
 _MOST_FAULTS = 100
 _BOM = b"\xef\xbb\xbf"
@@ -144,7 +133,7 @@ def _documents(batch: RowMapping, use: Services) -> Chunk:
     profile = known_profile(batch["options"].get("profile"), use.profiles.keys(), "docmill.profile")
     index, member = batch["position"] >> _HALF, batch["position"] & ((1 << _HALF) - 1)
     file = _file(batch, file_ids[index], use)
-    found = _members(batch, file, member, use) if file["kind"] == "zip" else [_whole(batch, file, profile)]
+    found = members(batch, file, member, use) if file["kind"] == "zip" else [_whole(batch, file, profile)]
     more = file["kind"] == "zip" and len(found) == MEMBERS
     position = batch["position"] + len(found) if more else (index + 1) << _HALF
     lines = [replace(line, line_no=batch["lines_read"] + number) for number, line in enumerate(found, start=1)]
@@ -154,99 +143,4 @@ def _documents(batch: RowMapping, use: Services) -> Chunk:
 
 
 def _whole(batch: RowMapping, file: RowMapping, profile: str) -> Line:
-    return _line(batch, file["file_id"], profile, file_id=file["file_id"])
-
-
-def _line(batch: RowMapping, custom_id: str, profile: str, **values: Any) -> Line:
-    options = batch["options"]
-    need = {"priority": options.get("priority"), "ordering_key": options.get("ordering_key")}
-    return Line(0, custom_id, profile, **need, **values)
-
-
-def _members(batch: RowMapping, file: RowMapping, start: int, use: Services) -> list[Line]:
-    """The next documents of a zip file, each kept as a file of its own. Raises Fault where it is none."""
-    try:
-        with use.blobs.open(file["blob_key"]) as source:
-            _refuse_large_directory(source)
-            with zipfile.ZipFile(source) as archive:
-                names = _names(archive, use.settings.batch_max_lines)
-                return [
-                    _member(batch, file, archive, info, custom_id, use=use)
-                    for info, custom_id in islice(names, start, start + MEMBERS)
-                ]
-    except (zipfile.BadZipFile, zlib.error, OSError, ValueError) as error:
-        raise Fault("invalid_request", f"{file['filename']!r} cannot be read as a zip file: {error}") from error
-
-
-def _refuse_large_directory(source: Any) -> None:
-    """Before Python reads it whole."""
-    end = zipfile._EndRecData(source)  # type: ignore[attr-defined]  # the only reader of both kinds of end record
-    if end and end[zipfile._ECD_SIZE] > LARGEST_DIRECTORY:  # type: ignore[attr-defined]  # as above
-        raise Fault("too_many_tasks", f"The zip's directory is over {LARGEST_DIRECTORY:,} bytes: split the file.")
-
-
-def _names(archive: zipfile.ZipFile, most: int) -> Iterator[tuple[zipfile.ZipInfo, str]]:
-    """What is a file in the archive, each with a name of its own."""
-    infos = [info for info in archive.infolist() if not info.is_dir()]
-    if len(infos) > most:
-        raise Fault("too_many_tasks", f"The zip file has {len(infos):,} documents, the limit is {most:,}: split it.")
-    seen: dict[str, int] = {}
-    for info in infos:
-        name = key_of(info.filename)[: LONGEST_ID - 10] or "unnamed"
-        seen[name] = seen.get(name, 0) + 1
-        yield info, name if seen[name] == 1 else f"{name}#{seen[name]}"
-
-
-def _member(
-    batch: RowMapping,
-    file: RowMapping,
-    archive: zipfile.ZipFile,
-    info: zipfile.ZipInfo,
-    custom_id: str,
-    *,
-    use: Services,
-) -> Line:
-    profile = batch["options"]["profile"]
-    if batch["options"].get("file_ids"):
-        custom_id = f"{file['file_id']}/{custom_id}"
-    refused = _why_not(info, use)
-    data = b"" if refused else _read(archive, info)
-    if refused is None and not is_pdf(data):
-        refused = (422, "not_a_pdf", f"{info.filename!r} is not a PDF.")
-    if refused is not None:
-        status, code, message = refused
-        return _line(batch, custom_id, profile, status_code=status, code=code, message=key_of(message))
-    return _line(batch, custom_id, profile, file_id=_keep(batch, file, info, data, use))
-
-
-def _why_not(info: zipfile.ZipInfo, use: Services) -> tuple[int, str, str] | None:
-    """Why a document stays in its archive; `file_size` is as much as will be given out, whatever it holds."""
-    if info.flag_bits & 1:
-        return 422, "encrypted", f"{info.filename!r} is encrypted: send it without a password."
-    if info.file_size > use.settings.max_bytes:
-        return (
-            413,
-            "too_large",
-            f"{info.filename!r} has {info.file_size:,} bytes, the limit is {use.settings.max_bytes:,}.",
-        )
-    return None
-
-
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
-    """The document, or nothing if it is damaged: then it is no PDF."""
-    try:
-        return archive.read(info)
-    except (zipfile.BadZipFile, zlib.error, NotImplementedError, EOFError, RuntimeError):
-        return b""
-
-
-def _keep(batch: RowMapping, file: RowMapping, info: zipfile.ZipInfo, data: bytes, use: Services) -> str:
-    """Keep it as a file; the id follows from where it comes from, so a repetition writes the same again."""
-    place = f"{batch['batch_id']}\0{file['file_id']}\0{info.header_offset}"
-    file_id = "file-" + hashlib.sha256(place.encode()).hexdigest()[:24]
-    key = file_key(batch["tenant"], file_id)
-    use.blobs.put(key, data)
-    sha256 = hashlib.sha256(data).hexdigest()
-    name = key_of(info.filename)
-    use.files.add(NewFile(file_id, batch["tenant"], name, "user_data", "pdf", len(data), sha256, key))
-    return file_id
+    return line_of(batch, file["file_id"], profile, file_id=file["file_id"])

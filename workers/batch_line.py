@@ -12,6 +12,8 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from sqlalchemy import RowMapping
+
 from storage.batches import Line
 
 CHAT, DOCUMENTS = "/v1/chat/completions", "/v1/documents"
@@ -190,3 +192,10 @@ def _in_future(deadline: datetime | None) -> datetime | None:
     if deadline is not None and deadline <= datetime.now(UTC):
         raise Refusal(f"The deadline {deadline.isoformat()} is over.", code="deadline_passed")
     return deadline
+
+
+def line_of(batch: RowMapping, custom_id: str, profile: str, **values: Any) -> Line:
+    """The line of a document that was sent as a file, with what the batch says for all of them."""
+    options = batch["options"]
+    need = {"priority": options.get("priority"), "ordering_key": options.get("ordering_key")}
+    return Line(0, custom_id, profile, **need, **values)

@@ -6,6 +6,7 @@ import io
 import stat
 import struct
 import tracemalloc
+import warnings
 import zipfile
 from collections.abc import Mapping
 
@@ -36,6 +37,18 @@ def codes(file: io.BytesIO, limits: ZipLimits | None = None) -> dict[str, str]:
 def test_files_come_out_as_they_went_in() -> None:
     found = list(unpack(archive({"a.pdf": PDF, "folder/报告.pdf": b"", "folder/": b""})))
     assert found == [Unpacked("a.pdf", PDF), Unpacked("folder/报告.pdf", b"")]
+
+
+def test_an_archive_is_gone_on_with_where_it_was_left_and_no_two_files_have_one_name() -> None:
+    file = io.BytesIO()
+    with warnings.catch_warnings(), zipfile.ZipFile(file, "w") as packed:
+        warnings.simplefilter("ignore")  # zipfile says that the name comes twice
+        for data in (b"first", b"second"):
+            packed.writestr("a.pdf", data)
+        packed.writestr("b.pdf", b"third")
+    assert list(unpack(file, start=1)) == [Unpacked("a.pdf#2", b"second"), Unpacked("b.pdf", b"third")]
+    with pytest.raises(ZipBomb):
+        list(unpack(file, ZipLimits(max_total_bytes=15), start=1))
 
 
 @pytest.mark.parametrize(
