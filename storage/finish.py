@@ -12,9 +12,10 @@ from docmill.codec import builtins, pack, unpack
 from docmill.likeness import Likeness
 from docmill.types import Extraction, FieldValue, Finding, PreparedDocument, Route, Status, Table, Verdict
 from storage import ledger, parts, rules
+from storage.fence import claimed_by
 from storage.near_duplicates import link_near_duplicate
 from storage.page_texts import grid_of, save_texts
-from storage.ports import HELD_AS, Claim, Waste
+from storage.ports import Claim, Waste
 from storage.rows import insert_rows
 from storage.schema import attempts, documents, fields, findings, jobs, results, reviews, tables
 from storage.stages import RELEASED, Move, let_go
@@ -23,14 +24,7 @@ from storage.stages import RELEASED, Move, let_go
 def move(connection: Connection, claim: Claim, status: Status, **values: Any) -> None:
     """The fenced compare-and-set by which a worker lets go of a job. Raises StaleAttempt."""
     changed = connection.execute(
-        update(jobs)
-        .where(
-            jobs.c.job_id == claim.job_id,
-            jobs.c.attempt == claim.attempt,
-            jobs.c.status == HELD_AS[claim.stage],
-            jobs.c.lease_until.is_not(None),
-        )
-        .values({**RELEASED, **values, "status": status, "updated_at": func.now()})
+        update(jobs).where(claimed_by(claim)).values({**RELEASED, **values, "status": status, "updated_at": func.now()})
     )
     if changed.rowcount != 1:
         raise rules.stale(claim)

@@ -16,7 +16,8 @@ from sqlalchemy import ColumnElement, Connection, Row, and_, case, exists, func,
 from docmill.types import Status
 from storage import ledger, rules
 from storage.events import record_event
-from storage.ports import HELD_AS, Claim, Waste
+from storage.fence import claimed_by
+from storage.ports import Claim, Waste
 from storage.schema import attempts, jobs
 from storage.stages import RELEASED
 
@@ -42,13 +43,7 @@ def end_leases(connection: Connection, max_lost: int, grace_s: float) -> Sequenc
 
 def lose(connection: Connection, claim: Claim, *, reason: str, max_lost: int) -> None:
     """Take back one claim that its worker loses with open eyes: what it worked with is dead."""
-    held = and_(
-        jobs.c.job_id == claim.job_id,
-        jobs.c.attempt == claim.attempt,
-        jobs.c.status == HELD_AS[claim.stage],
-        jobs.c.lease_until.is_not(None),
-    )
-    if not _take_back(connection, held, max_lost, reason=reason):
+    if not _take_back(connection, claimed_by(claim), max_lost, reason=reason):
         raise rules.stale(claim)
 
 

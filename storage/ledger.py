@@ -37,8 +37,9 @@ from sqlalchemy.dialects.postgresql import insert
 from docmill.types import TERMINAL, LengthClass, Usage
 from storage import bookkeeping, rules
 from storage.bookkeeping import SPENDING, ZERO, Entry, Kind
+from storage.fence import claimed_as
 from storage.fixed import Fixed
-from storage.ports import HELD_AS, Claim, Stage, Waste
+from storage.ports import Claim, Stage, Waste
 from storage.schema import attempts, events, jobs, ledger
 
 _NAMES = [field.name for field in fields(Entry)]
@@ -72,12 +73,7 @@ def reserve(
 def _reserve(stage: Stage) -> Fixed:
     mine = (
         select(jobs.c.job_id)
-        .where(
-            jobs.c.job_id == bindparam("held"),
-            jobs.c.attempt == bindparam("present"),
-            jobs.c.status == HELD_AS[stage],
-            jobs.c.lease_until.is_not(None),
-        )
+        .where(claimed_as(bindparam("held"), bindparam("present"), stage))
         .with_for_update()
         .cte("mine")
     )

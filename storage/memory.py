@@ -99,7 +99,7 @@ class MemoryJobStore:
         self, claim: Claim, prepared: PreparedDocument, route: Route, *, likeness: Likeness, sent: bool = False
     ) -> None:
         with self._lock:
-            job = self._held(claim)
+            job = self.held(claim)
             self.documents[claim.document_id].prepared = prepared
             self._link(claim.tenant, claim.document_id, likeness)
             job.go(Status.QUEUED, self._mark(sent))
@@ -117,7 +117,7 @@ class MemoryJobStore:
 
     def reserve(self, claim: Claim, amount_usd: Decimal, *, note: Mapping[str, Any] | None = None) -> None:
         with self._lock:
-            self._held(claim)
+            self.held(claim)
             self.ledger.reserve(claim, amount_usd)
 
     def settle(self, claim: Claim, usage: Usage, *, waste: Waste) -> None:
@@ -127,7 +127,7 @@ class MemoryJobStore:
 
     def finish_infer(self, claim: Claim, extraction: Extraction, *, sent: bool = False) -> None:
         with self._lock:
-            job = self._held(claim)
+            job = self.held(claim)
             job.go(Status.VALIDATING, self._mark(sent))
             job.extraction = extraction
             job.got_on()
@@ -144,7 +144,7 @@ class MemoryJobStore:
         sent: bool = False,
     ) -> Status:
         with self._lock:
-            job = self._held(claim)
+            job = self.held(claim)
             job.verdict = verdict
             if retry is not None:
                 job.go(Status.QUEUED, self._mark(sent))
@@ -162,7 +162,7 @@ class MemoryJobStore:
 
     def give_back(self, claim: Claim, *, reason: str, delay_s: float, counts: bool) -> None:
         with self._lock:
-            job = self._held(claim)
+            job = self.held(claim)
             job.go(WAITS_FOR[claim.stage])
             job.not_before = self.clock() + timedelta(seconds=delay_s)
             job.retries += counts
@@ -174,11 +174,11 @@ class MemoryJobStore:
 
     def lose(self, claim: Claim, *, reason: str, max_lost: int) -> None:
         with self._lock:
-            self._take_back(self._held(claim), max_lost)
+            self._take_back(self.held(claim), max_lost)
 
     def fail(self, claim: Claim, *, code: str, reason: str) -> None:
         with self._lock:
-            self._held(claim).end(Status.FAILED, rules.failure_reason(code, reason), self.clock())
+            self.held(claim).end(Status.FAILED, rules.failure_reason(code, reason), self.clock())
             self.ledger.close(claim.job_id)
             self.ledger.write_off(claim.job_id, Waste.FAILED)
 
@@ -297,7 +297,7 @@ class MemoryJobStore:
     def _mark(self, sent: bool) -> datetime | None:
         return self.clock() if sent else None
 
-    def _held(self, claim: Claim) -> KeptJob:
+    def held(self, claim: Claim) -> KeptJob:
         """The claimed job, if the claim still holds it. Raises StaleAttempt."""
         job = self.jobs[claim.job_id]
         if job.attempt != claim.attempt or job.status != HELD_AS[claim.stage] or job.lease_until is None:

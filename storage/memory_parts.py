@@ -6,10 +6,9 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 from docmill.types import LengthClass
-from storage import rules
 from storage.memory import MemoryJobStore
 from storage.parts import LAST, SHARE, Usual
-from storage.ports import HELD_AS, Claim
+from storage.ports import Claim
 
 
 @dataclass
@@ -20,9 +19,7 @@ class MemoryParts:
     _kept: dict[str, dict[str, bytes]] = field(default_factory=lambda: defaultdict(dict))
 
     def keep_part(self, claim: Claim, key: str, answer: bytes) -> None:
-        job = self.store.jobs[claim.job_id]
-        if job.attempt != claim.attempt or job.status != HELD_AS[claim.stage] or job.lease_until is None:
-            raise rules.stale(claim)
+        self.store.held(claim)
         self._kept[claim.job_id][key] = answer
 
     def kept_parts(self, claim: Claim) -> dict[str, bytes]:

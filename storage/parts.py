@@ -15,8 +15,9 @@ from sqlalchemy.dialects.postgresql import insert
 from docmill.types import LengthClass, Route
 from storage import rules
 from storage.database import transactional
+from storage.fence import claimed_by
 from storage.part_schema import parts
-from storage.ports import HELD_AS, Claim
+from storage.ports import Claim
 from storage.schema import attempts, jobs
 
 #: How long answers are is told by the last so many readings, and by the one that is longer than so many of them.
@@ -55,12 +56,7 @@ class PartStore:
 
     @transactional
     def keep_part(self, connection: Connection, claim: Claim, key: str, answer: bytes) -> None:
-        ours = select(jobs.c.job_id, literal(key), literal(claim.attempt), literal(answer)).where(
-            jobs.c.job_id == claim.job_id,
-            jobs.c.attempt == claim.attempt,
-            jobs.c.status == HELD_AS[claim.stage],
-            jobs.c.lease_until.is_not(None),
-        )
+        ours = select(jobs.c.job_id, literal(key), literal(claim.attempt), literal(answer)).where(claimed_by(claim))
         statement = insert(parts).from_select(["job_id", "key", "attempt", "answer"], ours)
         # A commit whose answer was lost is repeated.
         kept = connection.execute(

@@ -29,6 +29,7 @@ from sqlalchemy import (
 
 from docmill.types import Heat, LengthClass, Route, Status
 from storage import rules
+from storage.fence import claimed_as
 from storage.fixed import Fixed
 from storage.holds import Hold, is_held
 from storage.ports import HELD_AS, WAITS_FOR, Claim, Stage
@@ -194,12 +195,7 @@ def _moved(stage: Stage, job: tuple[str, ...], worked_out: tuple[str, ...]) -> C
     given = {name: bindparam(f"job_{name}", type_=jobs.c[name].type) for name in job}
     return (
         update(jobs)
-        .where(
-            jobs.c.job_id == bindparam("job"),
-            jobs.c.attempt == bindparam("no"),
-            jobs.c.status == HELD_AS[stage],
-            jobs.c.lease_until.is_not(None),
-        )
+        .where(claimed_as(bindparam("job"), bindparam("no"), stage))
         .values(
             {**RELEASED, **given, **{name: _WORKED_OUT[name] for name in worked_out}}
             | {"status": bindparam("to", type_=String), "updated_at": func.now()}
