@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import zlib
 from typing import Any, TypeVar
 
@@ -28,6 +29,11 @@ def pack(value: Any) -> bytes:
 def unpack(data: bytes, as_type: type[T]) -> T:
     """The inverse of `pack`."""
     return decode(zlib.decompress(data), as_type)
+
+
+def canonical(value: Any) -> str:
+    """JSON in one way only, so that equal values have equal texts and hashes; what JSON has not is told by `str`."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
 
 
 def builtins(value: Any) -> Any:

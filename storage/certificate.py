@@ -7,7 +7,6 @@ as the database has it now.
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator
 from datetime import datetime
 from decimal import Decimal
@@ -15,7 +14,7 @@ from typing import Any
 
 from sqlalchemy import Connection, RowMapping, Select, select, union
 
-from docmill.codec import pack, unpack
+from docmill.codec import canonical, encode, unpack
 from docmill.errors import NotFound
 from docmill.types import TERMINAL, PreparedDocument
 from storage.batch_schema import batch_lines, batch_runs, files
@@ -172,7 +171,7 @@ def _pages(row: RowMapping, blobs: Blobs) -> Iterator[Row]:
             "page": page.number,
             "state": page.source,
             "blocks": len(page.blocks),
-            "sha256": hashlib.sha256(pack(page)).hexdigest(),
+            "sha256": hashlib.sha256(encode(page)).hexdigest(),
         }
     for gone in prepared.missing:
         yield {**about, "page": gone.page, "state": "missing", "code": gone.code, "reason": gone.reason}
@@ -193,8 +192,7 @@ def _tables(connection: Connection, document_id: str) -> Iterator[Row]:
 
 def digest(value: Any) -> str:
     """The hash of JSON, or of rows as JSON can hold them."""
-    text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def _plain(row: RowMapping) -> Row:

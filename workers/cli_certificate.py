@@ -10,17 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.console import Console
 
 from docmill.errors import BrokenCertificate, NotFound
+from workers.console import errors as _err
+from workers.console import lines as _out
 from workers.settings import settings
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
     from sqlalchemy import Connection
 
-_out = Console(soft_wrap=True, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 #: The signing key of this home, and what auditors get of it.
 PRIVATE, PUBLIC = "certificate-key.pem", "certificate-key.pub.pem"
@@ -72,7 +71,7 @@ def verify(
 
 def compare(manifest: Path, batch_id: str) -> None:
     """Raise BrokenCertificate with the rows that the system has otherwise, or not, or in addition."""
-    from workers.manifest import canonical
+    from docmill.codec import canonical
 
     with manifest.open(encoding="utf-8", newline="\n") as lines:
         *signed, _ = (line.rstrip("\n") for line in lines)

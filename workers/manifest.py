@@ -18,6 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 
+from docmill.codec import canonical
 from docmill.errors import BrokenCertificate
 
 FORMAT: Final = "docmill-certificate-1"
@@ -88,11 +89,6 @@ def verify(lines: Iterable[str], trusted: Ed25519PublicKey | None = None) -> Sea
             " was changed, left out, added or moved"
         )
     return Sealed(dict(counts), said)
-
-
-def canonical(value: Mapping[str, Any]) -> str:
-    """One way to write a value, so that equal values have equal hashes."""
-    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, default=str)
 
 
 def fingerprint_of(key: Ed25519PublicKey) -> str:

@@ -9,8 +9,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from hypothesis import given
 from hypothesis import strategies as st
 
+from docmill.codec import canonical
 from docmill.errors import BrokenCertificate
-from workers.manifest import Tree, canonical, seal, verify
+from workers.manifest import Tree, seal, verify
 
 KEY = Ed25519PrivateKey.from_private_bytes(bytes(range(32)))
 OTHER = Ed25519PrivateKey.from_private_bytes(bytes(32))
