@@ -14,13 +14,12 @@ from docmill import __version__
 from docmill.errors import DocmillError
 from docmill.log import FORMAT
 from workers import cli_analyst, cli_certificate, cli_holds, cli_report, cli_review, cli_rules, cli_tenants
+from workers.console import PIPE_WIDTH
 from workers.settings import export, settings
 
 main = typer.Typer(
     help="docmill: PDFs to checked, cited rows, on your own GPUs.", no_args_is_help=True, pretty_exceptions_enable=False
 )
-#: Wide enough for a row where there is no terminal to ask.
-PIPE_WIDTH = 220
 out = Console(width=None if Console().is_terminal else PIPE_WIDTH)
 err = Console(stderr=True)
 

@@ -4,25 +4,23 @@ from __future__ import annotations
 
 import secrets
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, BinaryIO
 
 import typer
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from storage.export import Compression, Format
+from storage.export import Compression, Format, Written
+from workers.console import errors as _err
+from workers.console import tables as _out
 
 if TYPE_CHECKING:
     from sqlalchemy import Engine
 
-_PIPE_WIDTH = 220
-_out = Console(width=None if Console().is_terminal else _PIPE_WIDTH, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
 #: What a CSV or JSON line may be packed with, by the end of its name.
 _PACKED = {".gz": Compression.GZIP, ".zst": Compression.ZSTD}
 _FOUND = ("name", "document_id", "page", "text")
@@ -158,22 +156,18 @@ def _statement(source: str, tenant: str) -> tuple[str, dict[str, Any] | None]:
     return f'SELECT * FROM "{source}"', None
 
 
-def _into(out: Path, write: Any) -> Any:
+def _into(out: Path, write: Callable[[BinaryIO], Written]) -> Written:
     """To stdout for `-`; else to a file that has its name only once it is whole."""
     if str(out) == "-":
         return write(sys.stdout.buffer)
     part = out.with_name(f".{out.name}.part")
     try:
         with part.open("wb") as target:
-            written = write(_binary(target))
+            written = write(target)
         part.replace(out)
     finally:
         part.unlink(missing_ok=True)
     return written
-
-
-def _binary(target: Any) -> BinaryIO:
-    return target  # type: ignore[no-any-return]  # the file that was opened in binary mode
 
 
 def _show(names: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
+
+from workers.console import errors as _err
+from workers.console import lines as _out
 
 if TYPE_CHECKING:
     from storage.control import ControlStore
     from storage.holds import Hold, Scope
 
-_out = Console(soft_wrap=True, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
 NOTHING_HELD = 1
 
 ScopeArgument = Annotated[str, typer.Argument(help="tenant, lane or batch")]

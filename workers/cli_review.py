@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
+
+from workers.console import errors as _err
+from workers.console import lines as _out
+from workers.console import tables as _tables
 
 if TYPE_CHECKING:
     from storage.review import Reviewer
@@ -17,10 +20,6 @@ if TYPE_CHECKING:
     from workers.services import Services
 
 review = typer.Typer(help="Results that wait for a person: look, then accept, correct or reject.", no_args_is_help=True)
-#: Wide enough for a row where there is no terminal to ask.
-_PIPE_WIDTH = 220
-_out = Console(width=None if Console().is_terminal else _PIPE_WIDTH, soft_wrap=True, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
 _STYLES = {"pass": "green", "flag": "cyan", "review": "yellow", "reject": "red"}
 
 By = Annotated[str, typer.Option("--by", help="Who decides; it is kept with the decision.")]
@@ -52,7 +51,7 @@ def list_waiting(
     for one in found:
         since = f"{one.opened_at:%Y-%m-%d %H:%M}"
         table.add_row(one.job_id, escape(one.name), one.profile, since, escape(one.reason or ""))
-    _out.print(table)
+    _tables.print(table)
 
 
 @review.command()

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.console import Console
 from rich.markup import escape
 
 from docmill.errors import DocmillError
+from workers.console import errors as _err
+from workers.console import lines as _out
 
 if TYPE_CHECKING:
     from validation.rules import Ruleset
@@ -25,8 +26,6 @@ NOT_PASSED, UNUSABLE = 1, 2
 _STYLES = {"pass": "green", "flag": "cyan", "review": "yellow", "reject": "red"}
 
 rules = typer.Typer(help="Rule sets: test them by the examples that they carry.", no_args_is_help=True)
-_out = Console(soft_wrap=True, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
 
 
 def validate(

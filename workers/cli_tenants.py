@@ -10,8 +10,10 @@ from decimal import Decimal, InvalidOperation
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.table import Table
+
+from workers.console import errors as _err
+from workers.console import tables as _out
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -22,9 +24,6 @@ if TYPE_CHECKING:
 keys = typer.Typer(help="API keys: made, listed, ended.", no_args_is_help=True)
 tenants = typer.Typer(help="Tenants and their quotas.", no_args_is_help=True)
 
-_PIPE_WIDTH = 220
-_out = Console(width=None if Console().is_terminal else _PIPE_WIDTH, highlight=False)
-_err = Console(stderr=True, soft_wrap=True, highlight=False)
 _UNITS = {"m": 60, "h": 3600, "d": 86400}
 
 TenantArgument = Annotated[str, typer.Argument(help="Name of the tenant.")]
