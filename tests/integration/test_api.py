@@ -11,29 +11,15 @@ from sqlalchemy import Engine
 
 from storage import api_keys
 from tests.pdfs import text_pdf
+from tests.services import services_on
 from workers.api.app import make_api
 from workers.services import Services
-from workers.settings import Settings
 
 
 @pytest.fixture
 def use(engine: Engine, tmp_path: Path) -> Iterator[Services]:
-    settings = Settings(
-        database_url=engine.url.render_as_string(hide_password=False),
-        broker_url="redis://127.0.0.1:1/0",
-        blob_url=f"file://{tmp_path / 'blobs'}",
-        home=tmp_path,
-        max_bytes=100_000,
-    )
-    services = Services(settings)
-    yield services
-    services.database.dispose()
-
-
-@pytest.fixture
-def client(use: Services) -> Iterator[TestClient]:
-    with TestClient(make_api(use), raise_server_exceptions=False) as client:
-        yield client
+    with services_on(engine, tmp_path, max_bytes=100_000) as services:
+        yield services
 
 
 def post(

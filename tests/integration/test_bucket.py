@@ -8,6 +8,7 @@ import secrets
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote_plus
@@ -24,10 +25,10 @@ from storage import tenants
 from storage.jobs import JobStore
 from tests import s3 as server
 from tests.jobs import through_all
+from tests.services import services_on
 from workers import bucket_objects
 from workers.api.app import make_api
 from workers.services import Services
-from workers.settings import Settings
 
 #: A thousand objects take half a minute where nobody else computes.
 WITHIN_S = 400
@@ -49,25 +50,15 @@ def bucket(s3: Any) -> Bucket:
 
 @pytest.fixture
 def make_use(engine: Engine, bucket: Bucket, tmp_path: Path) -> Iterator[Callable[..., Services]]:
-    made: list[Services] = []
+    with ExitStack() as made:
 
-    def make(**settings: Any) -> Services:
-        fixed = {
-            "database_url": engine.url.render_as_string(hide_password=False),
-            "broker_url": "redis://127.0.0.1:1/0",
-            "blob_url": f"file://{tmp_path / 'blobs'}",
-            "home": tmp_path,
-            "inbox": bucket.url,
-            "bucket_list_every_s": 0.0,
-        }
-        use = Services(Settings(**{**fixed, **settings}))
-        use.bucket = bucket
-        made.append(use)
-        return use
+        def make(**settings: Any) -> Services:
+            fixed = {"inbox": bucket.url, "bucket_list_every_s": 0.0}
+            use = made.enter_context(services_on(engine, tmp_path, **{**fixed, **settings}))
+            use.bucket = bucket
+            return use
 
-    yield make
-    for use in made:
-        use.database.dispose()
+        yield make
 
 
 @pytest.fixture

@@ -28,10 +28,10 @@ from storage.ports import Stage
 from storage.schema import events
 from tests.jobs import accepted, claimed, route
 from tests.parsing import tiny_tokenizer
+from tests.services import services_on
 from validation.examples import typed
 from workers.pipeline import run
 from workers.services import Services
-from workers.settings import Settings
 
 PROFILE = load_profiles()["transaction-monitoring"]
 TEXT = "Account number: ACC-100245\nTransaction amount: USD 12,000.50\nTransaction date: 15 March 2024"
@@ -54,22 +54,14 @@ def make(engine: Engine, tmp_path: Path) -> Iterator[Make]:
 
         def made(script: StubScript, lanes: str = LANES, **given: Any) -> Services:
             (tmp_path / "lanes.yaml").write_text(lanes, "utf-8")
-            fixed = {
-                "database_url": engine.url.render_as_string(hide_password=False),
-                "broker_url": "redis://127.0.0.1:1/0",
-                "blob_url": f"file://{tmp_path / 'blobs'}",
-                "home": tmp_path,
-                "lanes": tmp_path / "lanes.yaml",
-                "tokenizer": tiny_tokenizer(tmp_path),
-            }
-            use = Services(Settings(**{**fixed, **given}))
+            fixed = {"lanes": tmp_path / "lanes.yaml", "tokenizer": tiny_tokenizer(tmp_path)}
+            use = stack.enter_context(services_on(engine, tmp_path, **{**fixed, **given}))
 
             async def open_stub() -> StubEngine:
                 return StubEngine(script, context_tokens=10**6)
 
             use.engine = EngineThread(open_stub)
             use.engine.start()
-            stack.callback(use.database.dispose)
             stack.callback(use.engine.close)
             return use
 

@@ -27,9 +27,9 @@ from storage.ports import Stage
 from tests.jobs import accepted, claimed, route
 from tests.pages import paragraph, prepared
 from tests.parsing import tiny_tokenizer
+from tests.services import services_on
 from workers.pipeline import run
 from workers.services import Services
-from workers.settings import Settings
 
 PROFILE = load_profiles()["transaction-monitoring"]
 ROOM = 150
@@ -59,18 +59,8 @@ def use(engine: Engine, tmp_path: Path) -> Iterator[Services]:
     lane = {"name": "one", "engine": "stub", "model": "0", "precision": "none", "max_num_seqs": 1}
     lane["context_tokens"] = beside + PROFILE.max_output_tokens + ROOM
     (tmp_path / "lanes.yaml").write_text(json.dumps([lane]), "utf-8")
-    services = Services(
-        Settings(
-            database_url=engine.url.render_as_string(hide_password=False),
-            broker_url="redis://127.0.0.1:1/0",
-            blob_url=f"file://{tmp_path / 'blobs'}",
-            home=tmp_path,
-            lanes=tmp_path / "lanes.yaml",
-            tokenizer=tokenizer,
-        )
-    )
-    yield services
-    services.database.dispose()
+    with services_on(engine, tmp_path, lanes=tmp_path / "lanes.yaml", tokenizer=tokenizer) as services:
+        yield services
 
 
 def queued(use: Services, document: PreparedDocument) -> str:

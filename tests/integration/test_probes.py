@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from prometheus_client import CollectorRegistry
@@ -14,21 +15,16 @@ from storage.migrate import VIEWS
 from storage.ports import Stage
 from storage.rules import PROBE_TENANT
 from tests.jobs import claimed, extraction, route, through_parse, verdict
+from tests.services import services_on
 from workers.gauges import ControlGauges
 from workers.probes import tick
 from workers.services import Services
-from workers.settings import Settings
 
 
 @pytest.fixture
-def use(engine: Database) -> Iterator[Services]:
-    # Nobody listens at this broker: what it does not take waits in the database.
-    url = engine.url.render_as_string(hide_password=False)
-    made = Services(
-        Settings(database_url=url, broker_url="redis://127.0.0.1:1/0", blob_url="memory:///", probe_every_s=60)
-    )
-    yield made
-    made.database.dispose()
+def use(engine: Database, tmp_path: Path) -> Iterator[Services]:
+    with services_on(engine, tmp_path, probe_every_s=60) as made:
+        yield made
 
 
 def sent(use: Services) -> list[tuple[str, dict[str, str]]]:

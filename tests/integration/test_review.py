@@ -25,16 +25,16 @@ from storage.blobs import prepared_key
 from storage.ports import Stage
 from storage.review import Reviewer
 from tests.jobs import accepted, claimed, extraction, route
+from tests.services import services_on
 from validation.examples import typed
 from validation.facts import facts_of
 from workers import review
 from workers import services as services_module
-from workers.api.app import make_api
 from workers.cli import main
 from workers.judging import locate
 from workers.pipeline import run
 from workers.services import Services
-from workers.settings import Settings, settings
+from workers.settings import settings
 
 PROFILE = load_profiles()["transaction-monitoring"]
 DOCUMENT = typed(
@@ -56,23 +56,8 @@ ANNA = Reviewer("anna", "the notice says so", "acme")
 
 @pytest.fixture
 def use(engine: Engine, tmp_path: Path) -> Iterator[Services]:
-    services = Services(
-        Settings(
-            database_url=engine.url.render_as_string(hide_password=False),
-            broker_url="redis://127.0.0.1:1/0",
-            blob_url=f"file://{tmp_path / 'blobs'}",
-            home=tmp_path,
-            tenant="acme",
-        )
-    )
-    yield services
-    services.database.dispose()
-
-
-@pytest.fixture
-def client(use: Services) -> Iterator[TestClient]:
-    with TestClient(make_api(use), raise_server_exceptions=False) as client:
-        yield client
+    with services_on(engine, tmp_path, tenant="acme") as services:
+        yield services
 
 
 def read_as(result: dict[str, Any]) -> Extraction:

@@ -21,10 +21,10 @@ from storage.blobs import prepared_key
 from storage.ports import Stage
 from tests.jobs import accepted, claimed, extraction, route
 from tests.parsing import tiny_tokenizer
+from tests.services import services_on
 from validation.examples import typed
 from workers.pipeline import run
 from workers.services import Services
-from workers.settings import Settings
 
 PROFILE = load_profiles()["transaction-monitoring"]
 TEXT = "Account number: ACC-100245\nTransaction amount: USD 12,000.50\nTransaction date: 15 March 2024"
@@ -46,25 +46,16 @@ def stub() -> StubEngine:
 @pytest.fixture
 def use(engine: Engine, tmp_path: Path, stub: StubEngine) -> Iterator[Services]:
     (tmp_path / "lanes.yaml").write_text(LANES, "utf-8")
-    services = Services(
-        Settings(
-            database_url=engine.url.render_as_string(hide_password=False),
-            broker_url="redis://127.0.0.1:1/0",
-            blob_url=f"file://{tmp_path / 'blobs'}",
-            home=tmp_path,
-            lanes=tmp_path / "lanes.yaml",
-            tokenizer=tiny_tokenizer(tmp_path),
-        )
-    )
 
     async def open_stub() -> StubEngine:
         return stub
 
-    services.engine = EngineThread(open_stub)
-    services.engine.start()
-    yield services
-    services.engine.close()
-    services.database.dispose()
+    lanes, tokenizer = tmp_path / "lanes.yaml", tiny_tokenizer(tmp_path)
+    with services_on(engine, tmp_path, lanes=lanes, tokenizer=tokenizer) as services:
+        services.engine = EngineThread(open_stub)
+        services.engine.start()
+        yield services
+        services.engine.close()
 
 
 def test_a_rejected_reading_is_read_again_on_the_best_lane_and_told_what_was_wrong(

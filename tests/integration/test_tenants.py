@@ -27,12 +27,11 @@ from storage.tenants import Quota
 from tests.conftest import valkey
 from tests.jobs import accepted
 from tests.pdfs import text_pdf
+from tests.services import NO_BROKER, services_on
 from workers import cli, services
-from workers.api.app import make_api
 from workers.intake import submit
 from workers.quotas import Quotas
 from workers.services import Services
-from workers.settings import Settings
 
 
 @pytest.fixture(scope="module")
@@ -42,24 +41,10 @@ def redis_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture
 def use(engine: Engine, redis_url: str, tmp_path: Path) -> Iterator[Services]:
-    settings = Settings(
-        database_url=engine.url.render_as_string(hide_password=False),
-        broker_url=redis_url,
-        blob_url=f"file://{tmp_path / 'blobs'}",
-        home=tmp_path,
-        require_api_key=True,
-    )
-    made = Services(settings)
-    made.redis.flushall()
-    yield made
-    made.redis.close()
-    made.database.dispose()
-
-
-@pytest.fixture
-def client(use: Services) -> Iterator[TestClient]:
-    with TestClient(make_api(use), raise_server_exceptions=False) as client:
-        yield client
+    with services_on(engine, tmp_path, broker_url=redis_url, require_api_key=True) as made:
+        made.redis.flushall()
+        yield made
+        made.redis.close()
 
 
 def key(use: Services, tenant: str, *scopes: Scope, label: str = "test") -> dict[str, str]:
@@ -208,7 +193,7 @@ def test_a_tenant_without_a_quota_of_its_own_has_that_of_the_settings(use: Servi
 
 def test_while_redis_is_away_requests_are_let_through(use: Services) -> None:
     limit(use, "acme", requests_per_minute=1)
-    quotas = Quotas(use.database, "redis://127.0.0.1:1/0", Quota())
+    quotas = Quotas(use.database, NO_BROKER, Quota())
     for _ in range(3):
         quotas.count_request("acme")
 
