@@ -81,7 +81,7 @@ def demo(
 
 @main.command()
 def submit(
-    paths: list[Path],
+    paths: Annotated[list[Path], typer.Argument(help="Files and folders.", exists=True)],
     profile: Profile,
     tenant: Tenant = "",
     ordering_key: Annotated[str | None, typer.Option(help="Files of one key are read one after the other.")] = None,
@@ -127,7 +127,8 @@ def results(
 
 @main.command()
 def parse(
-    file: Path, as_json: Annotated[bool, typer.Option("--json", help="Pages, tables and cells as JSON.")] = False
+    file: Annotated[Path, typer.Argument(help="The PDF.", exists=True, dir_okay=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Pages, tables and cells as JSON.")] = False,
 ) -> None:
     """Parse one PDF and show what was read; needs no stack."""
     from workers.commands import parse_file, parsed_text
